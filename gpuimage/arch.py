@@ -60,7 +60,7 @@ _KNOWN_TO_NVCC_ONLY = frozenset((
 # fmt: on
 _KNOWN = _KNOWN_TO_TORCH | _KNOWN_TO_NVCC_ONLY
 
-# FLASH_ATTN_CUDA_ARCHS holds numbers that flash-attn's setup.py compares with fixed texts, one a major version:
+# FLASH_ATTN_CUDA_ARCHS holds numbers that flash-attn's setup.py compares with fixed texts, one a major:
 # 2.8.3 knows 80, 90, 100 and 120, later ones 110 too. Any other is ignored without a word: no code is made.
 _FLASH_ATTN = {8: "80", 9: "90", 10: "100", 11: "110", 12: "120"}
 

@@ -1,0 +1,80 @@
+"""Questions to the tables of CUDA, driver, GPU, PyTorch, wheel and base-image facts.
+
+Each answer carries its `source` and whether that was `verified`; what the tables do not know is `Unknown`, with
+the reason. The data (`gpuimage/data/*.json`) is decoded and checked on the first question that needs it.
+"""
+
+from gpuimage.tables._answers import Unknown
+from gpuimage.tables._load import DataError
+from gpuimage.tables._load import edition as _edition
+from gpuimage.tables.cuda import (
+    CudaRange,
+    CudaRelease,
+    NvccSupport,
+    cuda_minors,
+    cuda_range_for,
+    cuda_release,
+    nvcc_capabilities,
+)
+from gpuimage.tables.driver_need import DriverNeed, driver_cuda, driver_need
+from gpuimage.tables.drivers import DriverVerdict, driver_verdict
+from gpuimage.tables.gpus import Gpu, gpu, gpus
+from gpuimage.tables.images import (
+    CudaImage,
+    cuda_tag,
+    flavor_libraries,
+    library_family,
+    os_python,
+    smallest_flavor,
+)
+from gpuimage.tables.require import RequireCuda, StartVerdict, require_cuda, start_verdict
+from gpuimage.tables.sizes import SizeFact, base_size, torch_set_bytes
+from gpuimage.tables.torch import TorchRelease, cuda_of_variant, torch_release, torch_versions
+from gpuimage.tables.wheels import NvidiaWheel, WheelFacts, nvidia_wheel, wheel
+
+__all__ = [
+    "CudaImage",
+    "CudaRange",
+    "CudaRelease",
+    "DataError",
+    "DriverNeed",
+    "DriverVerdict",
+    "Gpu",
+    "NvccSupport",
+    "NvidiaWheel",
+    "RequireCuda",
+    "SizeFact",
+    "StartVerdict",
+    "TorchRelease",
+    "Unknown",
+    "WheelFacts",
+    "base_size",
+    "cuda_minors",
+    "cuda_of_variant",
+    "cuda_range_for",
+    "cuda_release",
+    "cuda_tag",
+    "driver_cuda",
+    "driver_need",
+    "driver_verdict",
+    "edition",
+    "flavor_libraries",
+    "gpu",
+    "gpus",
+    "library_family",
+    "nvcc_capabilities",
+    "nvidia_wheel",
+    "os_python",
+    "require_cuda",
+    "smallest_flavor",
+    "start_verdict",
+    "torch_release",
+    "torch_set_bytes",
+    "torch_versions",
+    "wheel",
+]
+
+
+def edition() -> str:
+    """Return the day on which the tables were gathered: `2026-12-01`."""
+    return _edition().edition

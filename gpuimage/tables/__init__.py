@@ -1,7 +1,7 @@
 """Questions to the tables of CUDA, driver, GPU, PyTorch, wheel and base-image facts.
 
-Each answer carries its `source` and whether that was `verified`; what the tables do not know is `Unknown`, with
-the reason. The data (`gpuimage/data/*.json`) is decoded and checked on the first question that needs it.
+Each answer carries its `source` and whether that was `verified`; what the tables do not know is `Unknown`,
+with the reason. The data (`gpuimage/data/*.json`) is decoded and checked on the first question that needs it.
 """
 
 from gpuimage.tables._answers import Unknown

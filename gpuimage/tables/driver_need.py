@@ -94,7 +94,7 @@ def driver_need(cuda: str) -> DriverNeed | Unknown:
 
 
 def full_bound(row: ReleaseRow) -> str | None:
-    """Return a driver that surely is full for a release: its own, else that of the next release that names one."""
+    """Return a driver that surely is full for a release: its own, else that of the next one with a driver."""
     rows = _load.cuda_releases().releases
     for later in rows[rows.index(row) :]:
         if later.linux_x86_64_driver_min:

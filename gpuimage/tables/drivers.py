@@ -91,64 +91,61 @@ def driver_verdict(cuda: str, driver: str, gpu: Gpu | None = None, *, ptx: bool 
 
 
 def _full(case: _Case, bound: str) -> DriverVerdict:
-    own = case.release.linux_x86_64_driver_min
-    if own is not None:
-        because = f"{case.name} is at or above {own}, the driver CUDA {case.cuda} was released with"
-    else:
-        because = f"{case.name} is at or above {bound}, the driver of a later CUDA than {case.cuda}"
-    if undecided(case.driver, bound):
-        because = (
-            f"{case.name} is the one CUDA {case.cuda} was released with; its full driver is {bound}, and the"
-            " branch alone does not say whether the host has that or an older one"
-        )
-    floor = floor_row(case.major)
+    release, floor = case.release, floor_row(case.major)
+    named = release.linux_x86_64_driver_min is not None
+    role = (
+        f"the driver CUDA {case.cuda} was released with"
+        if named
+        else f"the driver of a CUDA after {case.cuda}"
+    )
+    because = f"{case.name} is at or above {bound}, {role}"
+    unsure = undecided(case.driver, bound)
+    if unsure:
+        because = f"{case.name} holds {bound}, {role}; the branch alone does not say if the host has less"
     if floor and floor.max_branch_exclusive and reaches(case.driver, floor.max_branch_exclusive):
         because += f"; a driver of a later major runs CUDA {case.major}.x by backward compatibility"
     compat = _compat(case)
     if compat and case.driver[0] > known(bound)[0]:
         because += f"; {compat.package} is older than this driver and must stay off the library path"
-    return DriverVerdict(
-        "full",
-        because,
-        None,
-        case.release.source,
-        verified=case.release.verified and not undecided(case.driver, bound),
-    )
+    return DriverVerdict("full", because, None, release.source, release.verified and not unsure)
 
 
 def _minor_version(case: _Case, floor: str) -> DriverVerdict:
-    full, row = case.release.linux_x86_64_driver_min, floor_row(case.major)
-    upper = (
-        f"below {full}, the driver CUDA {case.cuda} was released with"
-        if full
-        else (f"no source names the full driver of CUDA {case.cuda}")
-    )
-    because = (
-        f"{case.name} is at or above {floor}, the floor of CUDA {case.major}.x, but {upper}:"
-        " minor-version compatibility, so machine code runs, newer features and PTX of this toolkit do not"
-    )
-    if undecided(case.driver, floor):
-        because += f"; the branch alone does not say whether the host has {floor} or an older driver"
+    release, row, package = case.release, floor_row(case.major), _package(case)
+    parts = [f"{case.name} is at or above {floor}, the floor of CUDA {case.major}.x"]
+    full = release.linux_x86_64_driver_min
+    if full is None:
+        parts.append(
+            f"no source names the full driver of CUDA {case.cuda}, so only machine code is sure to run"
+        )
+    else:
+        parts[0] += f", but below {full}, the driver CUDA {case.cuda} was released with"
+        parts.append(
+            "minor-version compatibility: machine code runs, newer features and PTX of this toolkit do not"
+        )
+    unsure = undecided(case.driver, floor)
+    if unsure:
+        parts.append("the branch alone does not say whether the host has an older driver than that")
     if case.ptx:
-        because += f"; PTX made by CUDA {case.cuda} cannot be compiled by this driver (CUDA error 222)"
-    package = _package(case)
+        may = "cannot" if full else "may not"
+        parts.append(f"PTX made by CUDA {case.cuda} {may} be compiled by this driver (CUDA error 222)")
     if package:
-        because += f"; on a data-centre GPU {package} in the image lifts this"
+        parts.append(f"on a data-centre GPU {package} in the image lifts this")
     start = start_verdict(case.cuda, case.text, case.gpu)
     if start.outcome == "refused":
-        because += f"; the nvidia/cuda image itself would not start: {start.because}"
-    sources = [case.release.source, *([row.source] if row else [])]
+        parts.append(f"the nvidia/cuda image itself would not start: {start.because}")
     return DriverVerdict(
         "minor-version",
-        because,
+        "; ".join(parts),
         package,
-        "; ".join(dict.fromkeys(sources)),
-        # That it is no more than this rests on the full driver, too.
-        verified=case.release.verified
-        and row is not None
-        and row.verified
-        and not undecided(case.driver, floor),
+        _sources(release.source, row.source if row else ""),
+        verified=release.verified and row is not None and row.verified and not unsure,
     )
+
+
+def _sources(*texts: str) -> str:
+    parts = [part for text in texts for part in text.split("; ") if part]
+    return "; ".join(dict.fromkeys(parts))
 
 
 def _below(case: _Case, floor: str) -> DriverVerdict:
@@ -190,7 +187,7 @@ def _serves(case: _Case) -> bool:
 
 
 def _package(case: _Case) -> str | None:
-    """Return the cuda-compat package that serves this driver, unless the card is known to be no data-centre one."""
+    """Return the cuda-compat package that serves this driver, but not for a card that is no data-centre one."""
     row = _compat(case)
     if row is None or not _serves(case) or (case.gpu is not None and case.gpu.data_center is False):
         return None

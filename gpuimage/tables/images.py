@@ -53,7 +53,7 @@ def _listed(wanted: tuple[int, ...]) -> list[_Listed]:
 
 
 def _flavour_key(row: _Listed, flavor: str, cudnn: bool) -> str | None:
-    """Return the middle of the tag: `runtime`, `cudnn-runtime`, `cudnn8-devel`; the newest cuDNN of several."""
+    """Return the middle of the tag: `runtime`, `cudnn-runtime`; of several cuDNN the newest."""
     if not cudnn:
         return flavor if flavor in row.flavours else None
     # `cudnn` without a number came after cudnn9, and "-" sorts before digits.

@@ -69,8 +69,8 @@ def require_cuda(cuda: str, *, compat: bool = True) -> RequireCuda | Unknown:
     """Return what NVIDIA_REQUIRE_CUDA of the nvidia/cuda images of `12.8` or `12.8.1` says.
 
     Branches rise, brands are in alphabetical order. NVIDIA's lists count on the cuda-compat package in its
-    images; `compat=False` is for an image without it, and leaves out the branches below the floor of the major,
-    which would start there only to fail. Without a row for this CUDA it is `cuda>=X.Y` alone.
+    images; `compat=False` is for an image without it, and leaves out the branches below the floor of the
+    major, which would start there only to fail. Without a row for this CUDA it is `cuda>=X.Y` alone.
     """
     minor = minor_of(cuda)
     row = _image_row(cuda)
@@ -135,11 +135,16 @@ def _start(need: RequireCuda, branch: int, spoken: bool | None, gpu: Gpu | None)
         why = f"the image asks for {first} or one of the older branches {listed}"
         lift = " (NVIDIA_REQUIRE_CUDA; NVIDIA_DISABLE_REQUIRE=1 lifts the check)"
         return "refused" if need.verified else "unknown", why + lift
-    if gpu is None:
-        return "some-brands", f"the image lets branch {branch} pass for {', '.join(need.brands)}"
-    brands = _BRANDS[gpu.gpu_class]
-    if brands and brands <= set(need.brands):
-        return "accepted", f"the image lets branch {branch} pass for the brand of a {gpu.name}"
-    if brands.isdisjoint(need.brands) and brands:
-        return "refused", f"the image lets branch {branch} pass, but not for the brand of a {gpu.name}"
-    return "unknown", f"the image lets branch {branch} pass for {', '.join(need.brands)}"
+    return _by_brand(need, branch, gpu)
+
+
+def _by_brand(need: RequireCuda, branch: int, gpu: Gpu | None) -> tuple[Outcome, str]:
+    passes = f"the image lets branch {branch} pass"
+    brands = _BRANDS[gpu.gpu_class] if gpu else frozenset[str]()
+    if gpu is None or not brands:
+        return "some-brands", f"{passes} for the brands {', '.join(need.brands)}"
+    if brands <= set(need.brands):
+        return "accepted", f"{passes} for the brand of a {gpu.name}"
+    if brands.isdisjoint(need.brands):
+        return "refused", f"{passes}, but not for the brand of a {gpu.name}"
+    return "unknown", f"{passes} for the brands {', '.join(need.brands)}; that of a {gpu.name} is not known"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, dotted
-from gpuimage.tables._rows import EstimateRow, MeasuredRow
+from gpuimage.tables._rows import EstimateRow, MeasuredRow, TorchSetRow
 from gpuimage.tables.torch import torch_release
 
 _MB = 10**6  # sizes.json counts in these
@@ -40,22 +40,17 @@ def torch_set_bytes(version: str, variant: str) -> SizeFact | Unknown:
             return SizeFact(mb[0] * _MB, mb[1] * _MB, row.what, f"measured {row.date}", row.verified)
     for part in _load.nvidia_wheels().torch_sets:
         if (part.torch, part.variant) == (release.version, variant):
-            return _from_parts(
-                part.torch_unpacked_bytes, part.nvidia_unpacked_bytes, part.source, part.verified
-            ) or (
-                Unknown(
-                    f"the installed size of torch {release.version}+{variant} was not measured; its wheels are"
-                    f" {(part.torch_wheel_bytes + part.nvidia_wheel_bytes) / 1e9:.1f} GB to download"
-                )
-            )
+            return _from_parts(part)
     return Unknown(f"the installed size of torch {release.version}+{variant} was not measured")
 
 
-def _from_parts(torch: int | None, nvidia: int | None, source: str, verified: bool) -> SizeFact | None:
-    if torch is None or nvidia is None:
-        return None
-    total = torch + nvidia
-    return SizeFact(total, total, "unpacked sizes of torch and its nvidia wheels", source, verified)
+def _from_parts(part: TorchSetRow) -> SizeFact | Unknown:
+    if part.torch_unpacked_bytes is None or part.nvidia_unpacked_bytes is None:
+        gb = (part.torch_wheel_bytes + part.nvidia_wheel_bytes) / 10**9
+        size = f"the installed size of torch {part.torch}+{part.variant} was not measured"
+        return Unknown(f"{size}; its wheels are {gb:.1f} GB to download")
+    total = part.torch_unpacked_bytes + part.nvidia_unpacked_bytes + (part.triton_unpacked_bytes or 0)
+    return SizeFact(total, total, "unpacked sizes of torch and its nvidia wheels", part.source, part.verified)
 
 
 def _covers(span: str, cuda: str) -> bool:
@@ -89,9 +84,8 @@ def base_size(flavor: str, cuda: str = "") -> SizeFact | Unknown:
 def _estimate(row: EstimateRow) -> SizeFact:
     low, high = row.disk_mb
     basis = "; ".join(row.basis)
-    return SizeFact(
-        low * _MB, high * _MB, basis, "sizes.json estimates, figures quoted in public threads", row.verified
-    )
+    source = "sizes.json estimates, figures quoted in public threads"
+    return SizeFact(low * _MB, high * _MB, basis, source, row.verified)
 
 
 def _stand_in(names: tuple[str, ...], source: str, verified: bool) -> SizeFact | Unknown:

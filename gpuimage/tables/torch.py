@@ -50,7 +50,7 @@ class TorchRelease:
     _archs: tuple[_Archs, ...]
 
     def archs(self, variant: str) -> ArchList | Unknown:
-        """Return the compiled architectures of a variant (`cu128`), in the grammar of TORCH_CUDA_ARCH_LIST."""
+        """Return the compiled architectures of a variant (`cu128`) as a TORCH_CUDA_ARCH_LIST."""
         if variant == "cpu":
             return Unknown(f"torch {self.version}+cpu holds no GPU code")
         row = self._row(variant)

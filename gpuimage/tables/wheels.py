@@ -28,8 +28,9 @@ class WheelFacts:
     """One wheel, with the extras asked for.
 
     `cuda`: `bundled` inside the wheel, `wheels` (pulls nvidia-* wheels), `system` (`system_libraries` must be
-    in the image), `framework` (through torch or jax), `none`. `wheel_bytes` is the Linux x86_64 download, None
-    for another version than the one in the tables. `needs_nvcc`: `build`, or `run` for what compiles when used.
+    in the image), `framework` (through torch or jax), `none`. `libraries` are the families it is known to
+    load, from wherever; `needs_cudnn`: it uses cuDNN, from wherever. `wheel_bytes` is the Linux x86_64 download, None for another version than the one in the
+    tables. `needs_nvcc`: `build`, or `run` for what compiles when used.
     """
 
     name: str
@@ -49,7 +50,7 @@ class WheelFacts:
 
 @dataclass(frozen=True, slots=True)
 class NvidiaWheel:
-    """One version of a CUDA wheel of NVIDIA; `libraries` are file names, `unpacked_bytes` None if not measured."""
+    """A version of a CUDA wheel of NVIDIA; `libraries` are file names, `unpacked_bytes` None if unmeasured."""
 
     name: str
     version: str
@@ -82,7 +83,7 @@ def _needs() -> dict[str, tuple[NeedsRow, ...]]:
     return table
 
 
-def _version(text: str | None) -> Version | None | Unknown:
+def _version(text: str | None) -> Version | Unknown | None:
     if text is None:
         return None
     try:
@@ -100,21 +101,24 @@ def wheel(
         return asked
     if key == "torch":
         return _torch(version)
-    ours = nvidia_wheel(key, version)
-    if isinstance(ours, NvidiaWheel) or key in _nvidia_names():
+    if key in _nvidia_names() and key not in _needs():
         return _of_nvidia(key, version)
+    return _by_needs(key, asked, {normalise(extra) for extra in extras})
+
+
+def _by_needs(key: str, asked: Version | None, extras: set[str]) -> WheelFacts | Unknown:
     project, rows = _projects().get(key), _needs().get(key, ())
-    if not rows:
-        known = tuple({**_projects(), **_needs()})
-        if project is not None:
-            return Unknown(f"how {key} comes to its CUDA libraries is not in the tables ({project.needs})")
-        return Unknown(f"{key} is not in the tables{did_you_mean(key, (*known, 'torch'))}")
     newest = Version(project.newest) if project and project.newest else None
-    wanted = {normalise(extra) for extra in extras}
     for row in rows:
-        if set(row.extras) <= wanted and _fits(row, asked or newest):
+        if set(row.extras) <= extras and _fits(row, asked or newest):
             return _facts(row, project, asked, newest)
-    return Unknown(f"{key} {version} is not in the tables, which know {', '.join(r.versions for r in rows)}")
+    if rows:
+        return Unknown(
+            f"{key} {asked} is not in the tables, which know {', '.join(r.versions for r in rows)}"
+        )
+    if project is not None:
+        return Unknown(f"how {key} comes to its CUDA libraries is not in the tables ({project.needs})")
+    return Unknown(f"{key} is not in the tables{did_you_mean(key, {**_projects(), **_needs(), 'torch': ()})}")
 
 
 def _fits(row: NeedsRow, version: Version | None) -> bool:

@@ -10,7 +10,6 @@ nothing here recurses into what the file holds.
 from __future__ import annotations
 
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +18,8 @@ from typing import Any, TypeAlias
 import yaml
 
 from gpuimage.errors import Location, SpecError
+from gpuimage.spec.files import place_of, read_text
 
-LONGEST_FILE = 1 << 20  # bytes
 DEEPEST = 16  # levels of nesting; a spec needs five
 MOST_VALUES = 20_000
 
@@ -97,7 +96,7 @@ def dotted(path: KeyPath) -> str:
 
 def read_document(path: Path) -> Document:
     """Read a file; `SpecError` with its position for whatever is wrong with it as YAML."""
-    return parse_document(_decode(path, _read(path)), path)
+    return parse_document(read_text(path), path)
 
 
 def parse_document(text: str, path: Path) -> Document:
@@ -108,79 +107,6 @@ def parse_document(text: str, path: Path) -> Document:
 def short(text: str, limit: int = 60) -> str:
     """Quote what the user wrote, cut where it is long."""
     return repr(text if len(text) <= limit else f"{text[: limit - 3]}...")
-
-
-# ------------------------------------------------------------------------------------------------ bytes
-
-
-def _read(path: Path) -> bytes:
-    where = Location(path)
-    try:
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
-            inside = path / "spec.yaml"
-            hint = f"write {inside}" if inside.is_file() else "name the spec file in it"
-            raise SpecError("this is a directory, not a spec", where=where, hint=hint)
-        if not stat.S_ISREG(status.st_mode):
-            raise SpecError("this is no regular file", where=where, hint="name a spec file")
-        _refuse_size(status.st_size, where)
-        with path.open("rb") as file:
-            content = file.read(LONGEST_FILE + 1)
-    except FileNotFoundError:
-        raise SpecError("there is no such file", where=where, hint=_neighbour(path)) from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise SpecError(f"this file cannot be read: {reason}", where=where) from None
-    _refuse_size(len(content), where)
-    return content
-
-
-def _refuse_size(size: int, where: Location) -> None:
-    if size > LONGEST_FILE:
-        raise SpecError(
-            f"this file is too large for a spec: {size:,} bytes, and the limit is {LONGEST_FILE:,}",
-            where=where,
-            hint="a spec names files, it does not hold them",
-        )
-
-
-def _neighbour(path: Path) -> str:
-    """Name the spec that may have been meant."""
-    try:
-        found = sorted(p for p in path.parent.iterdir() if p.suffix in {".yaml", ".yml"} and p != path)
-    except (OSError, ValueError):
-        found = []
-    return f"did you mean {found[0]}" if len(found) == 1 else "gpuimage init writes a first spec"
-
-
-def _decode(path: Path, content: bytes) -> str:
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise SpecError("this file is UTF-16", where=Location(path, 1, 1), hint="save it as UTF-8")
-    content = content.removeprefix(b"\xef\xbb\xbf")
-    if b"\0" in content:
-        raise SpecError(
-            "this is a binary file, not a spec",
-            where=_at(path, content, content.index(b"\0")),
-            why="it holds NUL bytes",
-        )
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise SpecError(
-            "this file is not UTF-8 text",
-            where=_at(path, content, error.start),
-            why=f"byte 0x{content[error.start]:02x} at offset {error.start}",
-            hint="save it as UTF-8",
-        ) from None
-
-
-def _at(path: Path, content: bytes, offset: int) -> Location:
-    before = content[:offset]
-    column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
-    return Location(path, before.count(b"\n") + 1, column)
-
-
-# ----------------------------------------------------------------------------------------------- events
 
 
 @dataclass(slots=True)
@@ -204,6 +130,12 @@ class _Builder:
     documents: int = 0
 
     def build(self, text: str) -> Document:
+        if _is_dockerfile(text):
+            raise SpecError(
+                "this is a Dockerfile, not a spec",
+                where=Location(self.path, 1, 1),
+                hint="gpuimage init makes a spec from one, gpuimage lint checks it",
+            )
         for event in self._events(text):
             self._take(event)
         if self.root is None:
@@ -227,7 +159,7 @@ class _Builder:
             while loader.check_event():
                 yield loader.get_event()  # type: ignore[no-untyped-call]
         except yaml.reader.ReaderError as error:
-            where = _at(self.path, text[: error.position].encode(), len(text[: error.position].encode()))
+            where = place_of(self.path, text[: error.position].encode(), len(text[: error.position].encode()))
             raise SpecError(
                 f"character {error.character:#06x} cannot stand in YAML", where=where, hint="remove it"
             ) from None
@@ -345,7 +277,7 @@ class _Builder:
         if match := CONTROL.search(event.value):
             raise self._fail(
                 _mark(event.start_mark),
-                f"this text holds the control character {ord(match[0]):#04x}",
+                f"this text holds the character {ord(match[0]):#04x}, which a spec cannot hold",
                 "leave it out",
             )
 
@@ -376,8 +308,15 @@ _ADVICE = {
     "expected ',' or": "close the bracket, or put a comma between two entries",
     "cannot start any token": "put the value in quotes",
     "found unexpected end of stream": "close the quotes",
+    "expected the node content": "put the value in quotes, or write one",
     "expected <block end>": "give all keys of one level the same indent",
 }
+
+
+def _is_dockerfile(text: str) -> bool:
+    lines = (line.strip() for line in text.splitlines())
+    first = next((line for line in lines if line and not line.startswith("#")), "")
+    return re.match(r"(?:FROM|ARG)\s+[^:\s]", first, re.IGNORECASE) is not None
 
 
 def _mark(mark: Any) -> Mark:

@@ -22,7 +22,7 @@ def apply(document: Document, overrides: Mapping[str, str]) -> Document:
     paths = set()
     for key, value in overrides.items():
         path, kind = _resolve(document, key)
-        _put(data, path, _value(document, key, value, kind), document)
+        _put(data, path, _value(document, key, value, kind), document, key)
         paths.add(path)
     return replace(document, data=data, overridden=frozenset(paths))
 
@@ -32,7 +32,7 @@ def _resolve(document: Document, key: str) -> tuple[KeyPath, mi.Type]:
     path: KeyPath = ()
     kind: mi.Type = root_type()
     rest = key
-    while rest:
+    while rest or not path:
         if isinstance(kind, mi.DictType):
             return (*path, rest), bare(kind.value_type)
         if not isinstance(kind, mi.StructType):
@@ -72,13 +72,13 @@ def _value(document: Document, key: str, value: str, kind: mi.Type) -> Node:
         ) from None
 
 
-def _put(data: dict[str, Node], path: KeyPath, value: Node, document: Document) -> None:
+def _put(data: dict[str, Node], path: KeyPath, value: Node, document: Document, key: str) -> None:
     node: Node = data
     for n, part in enumerate(path):
         last = n == len(path) - 1
         if isinstance(part, int):
             if not isinstance(node, list) or part >= len(node):
-                raise _no_such(document, ".".join(map(str, path[:n])), f"the list has no entry {part}")
+                raise _no_such(document, key, f"the list has no entry {part}")
             if last:
                 node[part] = value
             else:
@@ -91,7 +91,7 @@ def _put(data: dict[str, Node], path: KeyPath, value: Node, document: Document) 
                     node[part] = {}
                 node = node[part]
         else:
-            raise _no_such(document, ".".join(map(str, path)), "the file has no mapping there")
+            raise _no_such(document, key, "the file has no mapping there")
 
 
 def _no_such(document: Document, key: str, hint: str) -> SpecError:

@@ -122,8 +122,9 @@ class Reader:
 
     def _unknown(self, key: str, fields: Iterable[str], path: KeyPath) -> SpecError:
         fields = list(fields)
-        synonym = _SYNONYMS.get(key.lower().replace("-", "_"))
-        meant = synonym if synonym in fields else closest(key, fields)
+        synonyms = {word: name for word, name in _SYNONYMS.items() if name in fields}
+        found = closest(key, (*fields, *synonyms))
+        meant = synonyms.get(found, found) if found else None
         elsewhere = _elsewhere(key)
         if meant:
             hint = f"write {meant}"

@@ -187,7 +187,7 @@ def _serves(case: _Case) -> bool:
 
 
 def _package(case: _Case) -> str | None:
-    """Return the cuda-compat package that serves this driver, but not for a card that is no data-centre one."""
+    """Return the cuda-compat package that serves this driver, unless the card is no data-centre one."""
     row = _compat(case)
     if row is None or not _serves(case) or (case.gpu is not None and case.gpu.data_center is False):
         return None

@@ -28,9 +28,9 @@ class WheelFacts:
     """One wheel, with the extras asked for.
 
     `cuda`: `bundled` inside the wheel, `wheels` (pulls nvidia-* wheels), `system` (`system_libraries` must be
-    in the image), `framework` (through torch or jax), `none`. `libraries` are the families it is known to
-    load, from wherever; `needs_cudnn`: it uses cuDNN, from wherever. `wheel_bytes` is the Linux x86_64 download, None for another version than the one in the
-    tables. `needs_nvcc`: `build`, or `run` for what compiles when used.
+    in the image), `framework` (through torch or jax), `none`. `libraries`: the families it is known to load,
+    and `needs_cudnn`: whether it uses cuDNN, both from wherever. `wheel_bytes`: the Linux x86_64 download,
+    None for another version than the one in the tables. `needs_nvcc`: `run` is for what compiles when used.
     """
 
     name: str
@@ -50,7 +50,7 @@ class WheelFacts:
 
 @dataclass(frozen=True, slots=True)
 class NvidiaWheel:
-    """A version of a CUDA wheel of NVIDIA; `libraries` are file names, `unpacked_bytes` None if unmeasured."""
+    """One version of a CUDA wheel of NVIDIA; `libraries` are file names; None is unmeasured."""
 
     name: str
     version: str

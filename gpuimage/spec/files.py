@@ -11,7 +11,7 @@ LONGEST_FILE = 1 << 20  # bytes
 
 
 def read_text(path: Path) -> str:
-    """Read a file as text; `SpecError` where there is none, or no text in it. A byte-order mark is dropped."""
+    """Read a file as text; `SpecError` where there is no text. A byte-order mark is dropped."""
     return _decode(path, _read(path))
 
 

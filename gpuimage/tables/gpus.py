@@ -69,16 +69,15 @@ def _forms(name: str) -> tuple[str, ...]:
 @cache
 def _index() -> dict[str, Gpu]:
     """Map keys to products; a key that would fit two different capabilities fits none."""
+    names = [(product.name, product) for product in gpus()]
+    aliases = [(alias, product) for product in gpus() for alias in product.aliases]
     index: dict[str, Gpu] = {}
     vague: set[str] = set()
-    for exact in (True, False):
-        for product in gpus():
-            for name in (product.name, *product.aliases):
-                forms = _forms(name)
-                for key in forms[:1] if exact else forms[1:]:
-                    other = index.setdefault(key, product)
-                    if other.capability != product.capability:
-                        vague.add(key)
+    for at_least in (0, 1):  # exact names and aliases come before shortened ones
+        for name, product in (*names, *aliases):
+            for key in _forms(name)[at_least : at_least + 1]:
+                if index.setdefault(key, product).capability != product.capability:
+                    vague.add(key)
     return {key: product for key, product in index.items() if key not in vague}
 
 

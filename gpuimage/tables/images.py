@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from gpuimage.tables import _load
@@ -38,18 +39,22 @@ class _Listed:
     verified: bool
 
 
-def _listed(wanted: tuple[int, ...]) -> list[_Listed]:
-    """Return every row for `12.8` or `12.8.1`, from the container sources first."""
+@cache
+def _every_listed() -> tuple[_Listed, ...]:
+    """Return a row per release and OS, those of the container sources first."""
     rows = [
         _Listed(row.cuda, os, flavours, row.source, row.verified)
         for row in _load.base_images().nvidia_cuda.releases
         for os, flavours in row.os_flavours.items()
     ]
-    rows += [
-        _Listed(row.cuda, row.os, row.flavours, row.source, row.verified)
-        for row in _load.cuda_tags_seen().tags
-    ]
-    return [row for row in rows if known(row.cuda)[: len(wanted)] == wanted]
+    seen = _load.cuda_tags_seen().tags
+    rows += [_Listed(row.cuda, row.os, row.flavours, row.source, row.verified) for row in seen]
+    return tuple(rows)
+
+
+def _listed(wanted: tuple[int, ...]) -> list[_Listed]:
+    """Return every row for `12.8` or `12.8.1`."""
+    return [row for row in _every_listed() if known(row.cuda)[: len(wanted)] == wanted]
 
 
 def _flavour_key(row: _Listed, flavor: str, cudnn: bool) -> str | None:

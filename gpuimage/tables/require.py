@@ -13,7 +13,7 @@ from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, dotted, known
 from gpuimage.tables._rows import ImageRow
 from gpuimage.tables.cuda import cuda_release, minor_of, release_rows
-from gpuimage.tables.driver_need import driver_cuda, floor_row, parse_driver, speaks
+from gpuimage.tables.driver_need import driver_cuda, driver_need, parse_driver, speaks
 from gpuimage.tables.gpus import Gpu
 
 # NVML's names of brands, by the class of product. A data-centre card reports "tesla" or "nvidia".
@@ -88,8 +88,8 @@ def require_cuda(cuda: str, *, compat: bool = True) -> RequireCuda | Unknown:
             source=_load.base_images().require_grammar.source,
             verified=False,
         )
-    floor = floor_row(known(row.cuda)[0])
-    lowest = 0 if compat or floor is None else known(floor.min_linux)[0]
+    drivers = driver_need(row.cuda)
+    lowest = 0 if compat or isinstance(drivers, Unknown) else known(drivers.floor)[0]
     branches = tuple(sorted(b for b in row.require_driver_branches_allowed if b >= lowest))
     brands = tuple(sorted(row.require_brands)) if branches else ()
     left_out = len(row.require_driver_branches_allowed) - len(branches)

@@ -16,6 +16,9 @@ from gpuimage.tables._rows import TorchRow
 # "3.7;5.0;9.0 (compute_37 PTX)": the one way in which the table writes PTX of another entry than the last.
 _PTX_NOTE = re.compile(r"(?P<archs>[\d.;]+) \(compute_(?P<major>\d+)(?P<minor>\d) PTX\)")
 
+# cu92 is 9.2, cu128 is 12.8: majors below 10 have one digit.
+_VARIANT = re.compile(r"cu(?P<major>[1-9][0-9]|[7-9])(?P<minor>[0-9])", re.ASCII)
+
 
 @dataclass(frozen=True, slots=True)
 class _Archs:
@@ -136,7 +139,7 @@ def torch_release(version: str) -> TorchRelease | Unknown:
 
 def cuda_of_variant(variant: str) -> str | Unknown:
     """Return the toolkit minor of a variant: `cu128` is 12.8, `cu92` 9.2."""
-    digits = variant.removeprefix("cu")
-    if not variant.startswith("cu") or not digits.isdigit() or len(digits) not in {2, 3}:
+    match = _VARIANT.fullmatch(variant)
+    if match is None:
         return Unknown(f"{variant!r} is no CUDA variant of torch (cu128)")
-    return f"{digits[:-1]}.{digits[-1]}"
+    return f"{match['major']}.{match['minor']}"

@@ -223,7 +223,7 @@ def _refuse_what_is_no_reference(text: str) -> None:
     if "$" in text or "{" in text:
         raise ReferenceSyntaxError(f"{_short(text)} holds a variable", "write the name out")
     if any(char.isspace() for char in text):
-        raise ReferenceSyntaxError(f"{_short(text)} holds white space")
+        raise ReferenceSyntaxError(f"{_short(text)} holds white space", "leave it out")
 
 
 def _short(text: str) -> str:

@@ -183,8 +183,16 @@ class _Builder:
         return self._fail(_mark(mark), f"this is not YAML: {problem}", hint, why)
 
     def _fail(self, mark: Mark, what: str, hint: str | None, why: str | None = None) -> SpecError:
-        where = Location(self.path, mark.line, mark.column)
+        """Make the error for a place in the value that is being read."""
+        key = short(dotted(self._here()), 120)[1:-1] if self.stack else None
+        where = Location(self.path, mark.line, mark.column, key or None)
         return SpecError(what, where=where, hint=hint, why=why)
+
+    def _here(self) -> KeyPath:
+        frame = self.stack[-1]
+        if isinstance(frame.node, list):
+            return (*frame.path, len(frame.node))
+        return frame.path if frame.key is None else (*frame.path, frame.key)
 
     def _take(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.DocumentStartEvent):

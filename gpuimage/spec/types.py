@@ -61,7 +61,8 @@ class ByteSize(int):
             raise BadValueError(f"{unit!r} is no unit of bytes", _unit_hint(number, unit))
         size = int(Decimal(number) * _UNITS[unit])
         if not 0 < size <= _LARGEST:
-            raise BadValueError(f"{text!r} is {'no size' if not size else 'too large'} for an image")
+            reason = "no size" if not size else "too large"
+            raise BadValueError(f"{text!r} is {reason} for an image", "for no limit, leave it out")
         return cls(size)
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuimage import tables
@@ -90,11 +90,13 @@ def test_the_compilers_agree_with_the_events(event: dict[str, str]) -> None:
             assert at == 0 or capability not in before
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(st.sampled_from(json.loads((DATA / "cuda_releases.json").read_text())["releases"]))
 def test_point_releases_of_a_minor_take_the_same(release: dict[str, str]) -> None:
     assert tables.nvcc_capabilities(release["cuda"]) == tables.nvcc_capabilities(release["minor"])
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(st.sampled_from(tables.cuda_minors()), st.data())
 def test_the_range_of_a_capability_is_where_the_compilers_take_it(minor: str, data: st.DataObject) -> None:
     everything = sorted(set().union(*(support(m).real for m in tables.cuda_minors())))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuimage import tables
@@ -32,6 +32,7 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(CUDA, DRIVER, DRIVER, st.booleans())
 def test_a_newer_driver_runs_all_that_an_older_one_does(cuda: str, one: str, two: str, ptx: bool) -> None:
     old, new = sorted((one, two), key=numbers)
@@ -39,12 +40,14 @@ def test_a_newer_driver_runs_all_that_an_older_one_does(cuda: str, one: str, two
     assert RANK[after] >= RANK[before]
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(CUDA, BRANCH, BRANCH)
 def test_a_newer_branch_runs_all_that_an_older_one_does(cuda: str, one: str, two: str) -> None:
     old, new = sorted((one, two), key=int)
     assert RANK[tables.driver_verdict(cuda, new).outcome] >= RANK[tables.driver_verdict(cuda, old).outcome]
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(DRIVER, st.data())
 def test_a_driver_runs_an_older_release_at_least_as_well(driver: str, data: st.DataObject) -> None:
     sure = [row["cuda"] for row in RAW["releases"] if row["verified"]]
@@ -53,6 +56,7 @@ def test_a_driver_runs_an_older_release_at_least_as_well(driver: str, data: st.D
     assert RANK[older] >= RANK[newer]
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(CUDA, DRIVER, GPU)
 def test_the_card_only_matters_below_the_floor(cuda: str, driver: str, gpu: Gpu | None) -> None:
     plain, with_card = tables.driver_verdict(cuda, driver), tables.driver_verdict(cuda, driver, gpu)
@@ -68,6 +72,7 @@ def test_the_card_only_matters_below_the_floor(cuda: str, driver: str, gpu: Gpu 
         assert with_card.package is None
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(CUDA, BRANCH, st.integers(0, 300), st.integers(0, 30))
 def test_a_bare_branch_is_the_best_of_its_drivers(cuda: str, branch: str, minor: int, patch: int) -> None:
     bare = tables.driver_verdict(cuda, branch)
@@ -127,6 +132,7 @@ def test_forward_compatibility_follows_the_matrix(package: dict[str, str], branc
         assert verdict.package is None
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(CUDA)
 def test_the_floor_never_lies_above_the_full_driver(cuda: str) -> None:
     need = tables.driver_need(cuda)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuimage import tables
@@ -46,6 +46,7 @@ def test_a_card_is_found_by_its_usual_names(
     assert found.source
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(st.sampled_from(tables.gpus()), st.sampled_from([str.upper, str.lower, str.title]), st.booleans())
 def test_every_card_is_found_by_name_and_alias_in_any_case(gpu: Gpu, case: object, vendor: bool) -> None:
     assert callable(case)
@@ -54,6 +55,7 @@ def test_every_card_is_found_by_name_and_alias_in_any_case(gpu: Gpu, case: objec
         assert card(spelled).capability == gpu.capability
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(st.sampled_from(tables.gpus()))
 def test_an_exact_name_finds_that_very_card(gpu: Gpu) -> None:
     found = card(gpu.name)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuimage import tables
@@ -31,6 +31,7 @@ def image(cuda: str, flavor: str, *, cudnn: bool = False, os: str | None = None)
     return found
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(
     st.sampled_from(CUDA),
     st.sampled_from(["base", "runtime", "devel"]),
@@ -237,6 +238,7 @@ def test_without_cuda_compat_no_branch_below_the_floor_is_let_pass() -> None:
     assert (thirteen.text, thirteen.branches, thirteen.brands) == ("cuda>=13.0", (), ())
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(st.sampled_from(CUDA))
 def test_what_is_let_pass_without_cuda_compat_does_run(cuda: str) -> None:
     need = tables.require_cuda(cuda, compat=False)
@@ -292,6 +294,8 @@ def test_an_unknown_distribution_says_what_is_known() -> None:
         ("runtime", "12.1", 2000, 3000),
         ("devel", "11.8", 7000, 7600),
         ("devel", "12.8.1", 7000, 10000),
+        ("runtime", "12", 2000, 3000),
+        ("devel", "12", 7000, 10000),
         ("cudnn-devel", "12.8", 9500, 12000),
     ],
 )

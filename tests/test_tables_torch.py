@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -40,6 +40,7 @@ def test_every_arch_list_is_read_or_said_to_be_unknown(version: str) -> None:
             assert torch.archs_source(variant)
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(st.sampled_from(VERSIONS), st.data())
 def test_the_compiler_of_a_variant_takes_its_architectures(version: str, data: st.DataObject) -> None:
     torch = release(version)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuimage import tables
@@ -137,6 +137,7 @@ def test_every_need_names_known_families_and_a_known_project(row: dict[str, Any]
         assert row["libraries"]
 
 
+@settings(deadline=None)  # the first example reads the data
 @given(st.sampled_from(NEEDS), st.sets(st.text("abcdef", min_size=1, max_size=6)))
 def test_extras_that_a_wheel_does_not_have_change_nothing(row: dict[str, str], extras: set[str]) -> None:
     strange = {f"no-such-{extra}" for extra in extras}

@@ -54,9 +54,9 @@ def _from_parts(part: TorchSetRow) -> SizeFact | Unknown:
 
 
 def _covers(span: str, cuda: str) -> bool:
-    """Whether `11-13`, `12.x` or `11.8` covers a CUDA version."""
+    """Whether `11-13`, `12.x` or `11.8` covers a CUDA version, or a whole major (`12`)."""
     version = dotted(cuda)
-    if version is None or len(version) not in {2, 3}:
+    if version is None or len(version) > 3:
         return False
     if "-" in span:
         first, _, last = span.partition("-")

@@ -1,0 +1,56 @@
+# The verbs of this project. `make` alone lists them.
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help dev fmt lint types test docs check demo bench clean
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+dev: $(STAMP) ## make .venv with everything in it
+
+# Debian and Ubuntu keep the module venv in a package of its own.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { \
+	  SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  echo "installing python3-venv (apt-get)"; \
+	  $$SUDO apt-get update -q >/dev/null && $$SUDO env DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -q -y --no-install-recommends python3-venv >/dev/null; }
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@echo "installing gpuimage and its tools into $(VENV)"
+	@$(PY) -m pip install -q --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(PY) -m pip install -q --disable-pip-version-check -e . --group dev
+	@touch $@
+
+fmt: dev ## format the code
+	@$(VENV)/bin/ruff format .
+	@$(VENV)/bin/ruff check --fix-only --quiet .
+
+lint: dev ## check style
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/ruff check .
+
+types: dev ## check types (mypy --strict)
+	@$(VENV)/bin/mypy
+
+test: dev ## run all tests; starts its own engine and registry, and stops them again
+	@$(PY) -m pytest $(ARGS)
+
+docs: dev ## write what is generated: the schema of the spec, the examples' Dockerfiles
+	@$(PY) -m examples.generate
+
+check: lint types test ## lint, types and tests
+
+demo: dev ## build and smoke-test examples/quickstart, on any Debian or Ubuntu machine
+	@$(PY) -m examples.demo
+
+bench: dev ## build torch-inference and a naive Dockerfile: size and time of both
+	@$(PY) -m tests.bench
+
+clean: ## stop what the tests and the demo started, and remove all they made
+	@if [ -x $(PY) ]; then $(PY) -m tests.lab down --remove; fi
+	@rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
+	@find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

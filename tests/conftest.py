@@ -1,0 +1,124 @@
+"""Fixtures of the whole suite: a clean environment, the lab, and engines that live in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from tests import lab as lab_module
+from tests.lab import Lab, LabError, daemon, packages, podman
+from tests.lab.home import Home, Use
+
+if TYPE_CHECKING:
+    from gpuimage.engine import Engine
+
+# What on a developer's or a CI machine would change what the tests see.
+_SCRUBBED = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM_PROGRAM", "DOCKER_HOST", "DOCKER_CONTEXT")
+_SCRUBBED_PREFIXES = ("GITHUB_", "XDG_", "CONTAINERS_", "BUILDAH_", "DOCKER_", "GPUIMAGE_")
+_KEPT = {"GPUIMAGE_LAB", "GPUIMAGE_REQUIRE_ENGINE"}
+
+_ENGINE_FIXTURES = {"lab", "docker_engine", "podman_engine", "buildah_engine", "engine"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses an engine; skip what needs a GPU where there is none."""
+    has_gpu = Path("/dev/nvidia0").exists()
+    for item in items:
+        if _ENGINE_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.engine)
+        if item.get_closest_marker("gpu") and not has_gpu:
+            item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU on this machine (/dev/nvidia0)"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clean_environment() -> Iterator[None]:
+    """Take out of the environment what would change results from one machine to the next."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in tuple(os.environ):
+            scrubbed = name in _SCRUBBED or name.startswith(_SCRUBBED_PREFIXES)
+            if scrubbed and name not in _KEPT:
+                patch.delenv(name)
+        yield
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty directory of the test's own, and make it the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _engine_required() -> bool:
+    return os.environ.get("CI") == "true" or os.environ.get("GPUIMAGE_REQUIRE_ENGINE") == "1"
+
+
+def _cannot(reason: str) -> NoReturn:
+    """Skip with the reason; fail instead where a missing engine must not pass for a green run."""
+    if _engine_required():
+        pytest.fail(f"no engine, and this run requires one: {reason}", pytrace=False)
+    pytest.skip(f"no engine: {reason}")
+
+
+@pytest.fixture(scope="session")
+def lab(_clean_environment: None) -> Iterator[Lab]:
+    """Start the lab on first use; at the end stop it, unless `make demo` or another run still needs it."""
+    home = Home.find()
+    use = Use(home)
+    try:
+        running = lab_module.up(home)
+    except LabError as error:
+        use.close()
+        _cannot(str(error))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in running.env.items():
+            patch.setenv(name, value)
+        patch.setenv("DOCKER_CONFIG", str(home.docker / "client"))  # no credential helpers of the user
+        yield running
+    if use.is_last() and not home.keep.exists():
+        lab_module.down(home, sweep=True)
+    use.close()
+
+
+def _engine(name: str, host: str | None = None) -> Engine:
+    # Here, not above: a run without engine tests does not wait for the docker SDK.
+    from gpuimage.engine import select  # noqa: PLC0415
+    from gpuimage.errors import UnavailableError  # noqa: PLC0415
+
+    try:
+        return select(name, host=host)
+    except UnavailableError as error:
+        _cannot(str(error))
+
+
+@pytest.fixture(scope="session")
+def docker_engine(lab: Lab) -> Engine:
+    """Return Docker, spoken to by its Engine API, on the lab's private daemon."""
+    if not daemon.answers(lab.home.socket):
+        _cannot("the lab's Docker daemon has stopped")
+    return _engine("docker", lab.docker_host)
+
+
+@pytest.fixture(scope="session")
+def _podman_tools(lab: Lab) -> None:
+    try:
+        podman.ensure()
+    except LabError as error:
+        _cannot(str(error))
+    if packages.missing(packages.PODMAN_TOOLS):
+        _cannot("podman and buildah are not installed")
+
+
+@pytest.fixture(scope="session")
+def podman_engine(lab: Lab, _podman_tools: None) -> Engine:
+    """Return podman, on storage of the lab's own."""
+    return _engine("podman")
+
+
+@pytest.fixture(scope="session")
+def buildah_engine(lab: Lab, _podman_tools: None) -> Engine:
+    """Return buildah, on storage of the lab's own."""
+    return _engine("buildah")

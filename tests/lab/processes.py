@@ -1,0 +1,137 @@
+"""Start, find and stop the lab's own processes; a process is ours when its command line names our directory."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tests.lab.home import Home
+from tests.lab.shell import LabError, as_root, is_root, read_text, run, say, tail
+
+
+def command_line(pid: int) -> tuple[str, ...]:
+    """Return the arguments of a process; empty when it is gone."""
+    try:
+        raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return ()
+    return tuple(part.decode(errors="replace") for part in raw.split(b"\0") if part)
+
+
+def find(*, program: str, mentions: Path) -> tuple[int, ...]:
+    """Return the ids of the processes of this program whose arguments name a file under the directory."""
+    prefix = str(mentions)
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        args = command_line(int(entry.name))
+        if args and Path(args[0]).name == program and any(_is_under(arg, prefix) for arg in args[1:]):
+            found.append(int(entry.name))
+    return tuple(found)
+
+
+def _is_under(argument: str, prefix: str) -> bool:
+    value = argument.split("=", 1)[-1].removeprefix("unix://")
+    return value == prefix or value.startswith(f"{prefix}/")
+
+
+def start(args: Sequence[str], log: Path, *, root: bool = False, env: Mapping[str, str] | None = None) -> int:
+    """Start a daemon of its own session with its output in a log, and return its process id."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            as_root(args) if root else list(args),
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _CHILDREN[process.pid] = process
+    return process.pid
+
+
+_CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
+
+
+def wait_until(ready: Callable[[], bool], pid: int, log: Path, what: str, seconds: float = 60) -> None:
+    """Wait until a started daemon answers; LabError with the end of its log when it does not."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if ready():
+            return
+        child = _CHILDREN.get(pid)
+        if child is not None and child.poll() is not None:
+            break
+        time.sleep(0.1)
+    raise LabError(f"{what} did not start; the end of {log}:\n{tail(read_text(log))}")
+
+
+def stop(pids: Sequence[int], *, seconds: float = 20) -> None:
+    """End processes by id: politely, then for good after some seconds."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        alive = [pid for pid in pids if _is_alive(pid)]
+        for pid in alive:
+            _send(pid, sign)
+        deadline = time.monotonic() + seconds
+        while alive and time.monotonic() < deadline:
+            time.sleep(0.05)
+            alive = [pid for pid in alive if _is_alive(pid)]
+        if not alive:
+            return
+
+
+def _is_alive(pid: int) -> bool:
+    child = _CHILDREN.get(pid)
+    if child is not None:
+        child.poll()  # reaps it: a zombie would look alive
+    state = read_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return bool(state) and state[0] not in {"Z", "X"}
+
+
+def _send(pid: int, sign: signal.Signals) -> None:
+    try:
+        os.kill(pid, sign)
+    except ProcessLookupError:
+        return
+    except PermissionError:
+        run(["kill", f"-{sign.value}", str(pid)], root=True)
+
+
+def unmount_under(*roots: Path) -> None:
+    """Unmount everything mounted below the directories, the deepest first."""
+    points = []
+    for line in read_text(Path("/proc/self/mounts")).splitlines():
+        point = line.split(" ")[1].encode().decode("unicode_escape")
+        if any(point == str(root) or point.startswith(f"{root}/") for root in roots):
+            points.append(point)
+    for point in sorted(points, key=len, reverse=True):
+        run(["umount", "--lazy", point], root=True)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory, as root where it holds root's files."""
+    if not path.exists():
+        return
+    say(f"removing {path}")
+    run(["rm", "-rf", "--one-file-system", str(path)], root=not is_root() and not _is_all_ours(path))
+
+
+def _is_all_ours(path: Path) -> bool:
+    return all(entry.lstat().st_uid == os.geteuid() for entry in [path, *path.iterdir()])
+
+
+def leftovers(home: Home) -> tuple[int, ...]:
+    """Return processes of engines that outlived their daemon: shims, monitors, container networks."""
+    programs = ("containerd", "containerd-shim", "containerd-shim-runc-v2", "conmon", "docker-proxy")
+    return tuple(
+        pid
+        for program in programs
+        for where in (home.docker, home.podman, home.run)
+        for pid in find(program=program, mentions=where)
+    )

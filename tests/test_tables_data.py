@@ -177,6 +177,24 @@ def test_a_torch_default_outside_its_variants_breaks_a_law() -> None:
         _load.decode("torch_wheels.json", json.dumps(table).encode(), _rows.TorchWheels, _load.torch_laws)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("source", None, "without a source"),
+        ("x86_64", None, "verified without an arch list"),
+        ("variant", "cu999", "no known variant"),
+    ],
+)
+def test_a_torch_arch_list_that_contradicts_itself_breaks_a_law(
+    key: str, value: str | None, says: str
+) -> None:
+    table = json.loads((DATA / "torch_wheels.json").read_text())
+    row = next(row for row in table["releases"] if row["torch"] == "2.9.1")
+    row["arch_lists"][1][key] = value
+    with pytest.raises(DataError, match=rf"torch 2\.9\.1 cu\d+: .*{says}"):
+        _load.decode("torch_wheels.json", json.dumps(table).encode(), _rows.TorchWheels, _load.torch_laws)
+
+
 def test_a_compat_package_of_another_cuda_breaks_a_law() -> None:
     table = json.loads((DATA / "forward_compat.json").read_text())
     table["matrix"][0]["cuda"] = "13.3"

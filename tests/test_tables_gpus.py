@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuimage import tables
 from gpuimage.tables import Gpu, Unknown
+from gpuimage.tables.gpus import index
 
 
 def card(name: str) -> Gpu:
@@ -62,10 +65,16 @@ def test_an_exact_name_finds_that_very_card(gpu: Gpu) -> None:
     assert found == gpu or gpu.name in found.aliases
 
 
-def test_a_name_that_fits_two_capabilities_is_not_guessed() -> None:
+def test_a_name_that_is_no_whole_name_is_not_guessed() -> None:
     # Quadro RTX 6000 is 7.5, RTX 6000 Ada is 8.9
     answer = tables.gpu("RTX 6000")
     assert isinstance(answer, Unknown)
+
+
+def test_a_key_that_fits_two_capabilities_fits_none() -> None:
+    old, new = card("T4"), replace(card("L4"), name="NVIDIA T4", aliases=())
+    assert index((old,))["t4"] == old
+    assert "t4" not in index((old, new))
 
 
 @pytest.mark.parametrize(

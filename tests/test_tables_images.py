@@ -233,6 +233,9 @@ def test_without_cuda_compat_no_branch_below_the_floor_is_let_pass() -> None:
     assert need
     assert need.branches == (535, 550, 560, 565)
     assert "driver>=470" not in need.text
+    at_the_floor = tables.require_cuda("12.1", compat=False)
+    assert at_the_floor
+    assert at_the_floor.branches == (525,)
     thirteen = tables.require_cuda("13.0", compat=False)
     assert thirteen
     assert (thirteen.text, thirteen.branches, thirteen.brands) == ("cuda>=13.0", (), ())

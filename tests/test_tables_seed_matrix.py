@@ -111,6 +111,10 @@ def test_rule_3_below_the_floor_only_a_data_centre_card_with_cuda_compat_runs() 
     assert (unknown_card.outcome, unknown_card.package) == ("refused", "cuda-compat-13-0")
 
 
+def test_rule_3_a_jetson_board_is_not_taken_for_a_data_centre_card() -> None:
+    assert tables.driver_verdict("13.0", "535.183.01", card("Jetson AGX Orin")).outcome == "refused"
+
+
 @pytest.mark.parametrize("branch", ["470", "525", "550", "560"])
 def test_rule_3_branches_that_the_guide_does_not_list_are_refused(branch: str) -> None:
     verdict = tables.driver_verdict("13.0", branch, card("H100"))

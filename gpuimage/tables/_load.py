@@ -129,6 +129,8 @@ def torch_laws(table: rows.TorchWheels) -> Iterator[str]:
         for archs in row.arch_lists:
             if archs.x86_64 is not None and not archs.source:
                 yield f"torch {row.torch} {archs.variant}: an arch list without a source"
+            if archs.x86_64 is None and archs.verified:
+                yield f"torch {row.torch} {archs.variant}: verified without an arch list"
             if archs.variant not in row.cuda_variants:
                 yield f"torch {row.torch} {archs.variant}: an arch list of no known variant"
 

@@ -66,26 +66,30 @@ def _forms(name: str) -> tuple[str, ...]:
     return (plain,) if plain == bare else (plain, bare)
 
 
-@cache
-def _index() -> dict[str, Gpu]:
-    """Map keys to products; a key that would fit two different capabilities fits none."""
-    names = [(product.name, product) for product in gpus()]
-    aliases = [(alias, product) for product in gpus() for alias in product.aliases]
-    index: dict[str, Gpu] = {}
+def index(products: tuple[Gpu, ...]) -> dict[str, Gpu]:
+    """Map the keys of names to products; a key that would fit two different capabilities fits none."""
+    names = [(product.name, product) for product in products]
+    aliases = [(alias, product) for product in products for alias in product.aliases]
+    found: dict[str, Gpu] = {}
     vague: set[str] = set()
     for at_least in (0, 1):  # exact names and aliases come before shortened ones
         for name, product in (*names, *aliases):
             for key in _forms(name)[at_least : at_least + 1]:
-                if index.setdefault(key, product).capability != product.capability:
+                if found.setdefault(key, product).capability != product.capability:
                     vague.add(key)
-    return {key: product for key, product in index.items() if key not in vague}
+    return {key: product for key, product in found.items() if key not in vague}
+
+
+@cache
+def _keys() -> dict[str, Gpu]:
+    return index(gpus())
 
 
 def gpu(name: str) -> Gpu | Unknown:
     """Find a product by name or alias: `A10G`, `rtx 4090`, `NVIDIA L4`, `Tesla V100-SXM2-16GB`."""
-    index = _index()
+    keys = _keys()
     for key in _forms(name):
-        if key in index:
-            return index[key]
+        if key in keys:
+            return keys[key]
     names = (other for product in gpus() for other in (product.name, *product.aliases))
     return Unknown(f"no GPU named {name!r} is in the tables{did_you_mean(name, names)}")

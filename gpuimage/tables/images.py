@@ -61,10 +61,9 @@ def _flavour_key(row: _Listed, flavor: str, cudnn: bool) -> str | None:
     """Return the middle of the tag: `runtime`, `cudnn-runtime`; of several cuDNN the newest."""
     if not cudnn:
         return flavor if flavor in row.flavours else None
-    # `cudnn` without a number came after cudnn9, and "-" sorts before digits.
-    numbered = sorted(f for f in row.flavours if f.startswith("cudnn") and f.endswith(f"-{flavor}"))
-    plain = f"cudnn-{flavor}"
-    return plain if plain in numbered else (numbered[-1] if numbered else None)
+    # No release has both numbered keys (cudnn7, cudnn8) and a plain one, so the texts sort by age.
+    keys = [f for f in row.flavours if f.startswith("cudnn") and f.endswith(f"-{flavor}")]
+    return max(keys, default=None)
 
 
 def _os_order(os: str, wanted: str | None) -> tuple[int, ...] | None:

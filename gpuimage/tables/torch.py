@@ -75,7 +75,7 @@ class TorchRelease:
     def archs_verified(self, variant: str) -> bool:
         """Whether the architectures of a variant were measured or read at the source."""
         row = self._row(variant)
-        return row is not None and row.text is not None and row.verified
+        return row is not None and row.verified
 
     def _row(self, variant: str) -> _Archs | None:
         return next((row for row in self._archs if row.variant == variant), None)

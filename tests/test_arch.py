@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuimage.arch import NAMED, ArchEntry, ArchError, ArchList, ComputeCapability
@@ -269,6 +269,7 @@ written = st.lists(st.sampled_from(KNOWN), min_size=1, max_size=5).flatmap(
 )
 
 
+@settings(deadline=None)
 @given(written)
 def test_the_canonical_text_parses_back_to_the_same_list(text: str) -> None:
     archs = ArchList.parse(text)
@@ -276,6 +277,7 @@ def test_the_canonical_text_parses_back_to_the_same_list(text: str) -> None:
     assert str(ArchList.parse(str(archs))) == str(archs)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="0123456789.af+PTX; ,sm_Ampere\t\n", max_size=30))
 def test_any_text_is_a_list_that_round_trips_or_an_arch_error(text: str) -> None:
     try:
@@ -285,6 +287,7 @@ def test_any_text_is_a_list_that_round_trips_or_an_arch_error(text: str) -> None
     assert ArchList.parse(str(archs)) == archs
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="0123456789.af+PTX;, sm_realvirtu-", max_size=20))
 def test_what_a_hint_says_to_write_is_itself_a_list(text: str) -> None:
     try:
@@ -295,6 +298,7 @@ def test_what_a_hint_says_to_write_is_itself_a_list(text: str) -> None:
             ArchList.parse(hint.removeprefix('write "').removesuffix('"'))
 
 
+@settings(deadline=None)
 @given(st.lists(entries, min_size=1, max_size=4), plain)
 def test_the_order_of_entries_changes_nothing(items: list[ArchEntry], gpu: ComputeCapability) -> None:
     orders = {ArchList(tuple(order)) for order in permutations(items)}
@@ -302,6 +306,7 @@ def test_the_order_of_entries_changes_nothing(items: list[ArchEntry], gpu: Compu
     assert len({archs.code_for(gpu) for archs in orders}) == 1
 
 
+@settings(deadline=None)
 @given(lists, entries, plain)
 def test_one_more_entry_never_takes_code_from_a_gpu(
     archs: ArchList, more: ArchEntry, gpu: ComputeCapability
@@ -310,6 +315,7 @@ def test_one_more_entry_never_takes_code_from_a_gpu(
     assert rank.index(ArchList((*archs.entries, more)).code_for(gpu)) >= rank.index(archs.code_for(gpu))
 
 
+@settings(deadline=None)
 @given(plain, plain, plain)
 def test_a_newer_gpu_never_loses_plain_ptx(
     code: ComputeCapability, gpu: ComputeCapability, newer: ComputeCapability
@@ -318,6 +324,7 @@ def test_a_newer_gpu_never_loses_plain_ptx(
         assert code.ptx_runs_on(newer)
 
 
+@settings(deadline=None)
 @given(plain, st.sampled_from(["", "a", "f"]), plain)
 def test_machine_code_runs_only_where_the_ptx_of_the_same_kind_would(
     base: ComputeCapability, suffix: str, gpu: ComputeCapability
@@ -328,6 +335,7 @@ def test_machine_code_runs_only_where_the_ptx_of_the_same_kind_would(
         assert code.major == gpu.major
 
 
+@settings(deadline=None)
 @given(plain, plain)
 def test_a_suffix_only_narrows_where_code_runs(base: ComputeCapability, gpu: ComputeCapability) -> None:
     exact, family = (ComputeCapability(base.major, base.minor, s) for s in "af")
@@ -336,6 +344,7 @@ def test_a_suffix_only_narrows_where_code_runs(base: ComputeCapability, gpu: Com
     assert not family.ptx_runs_on(gpu) or base.ptx_runs_on(gpu)
 
 
+@settings(deadline=None)
 @given(lists)
 def test_every_conversion_names_exactly_the_entries(archs: ArchList) -> None:
     real = {f"{c.number}-real" for c in archs.capabilities}
@@ -348,6 +357,7 @@ def test_every_conversion_names_exactly_the_entries(archs: ArchList) -> None:
     )
 
 
+@settings(deadline=None)
 @given(plain.filter(lambda c: c.major < 13))
 def test_a_list_covers_the_capabilities_it_names(gpu: ComputeCapability) -> None:
     assert ArchList.of([gpu]).code_for(gpu) == "native"

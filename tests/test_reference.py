@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuimage.reference import CudaTag, ImageReference, ReferenceSyntaxError, check_mirror
@@ -178,12 +178,14 @@ references = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(references)
 def test_both_forms_of_a_reference_parse_back_to_it(reference: ImageReference) -> None:
     assert P(str(reference)) == reference
     assert P(reference.full) == reference
 
 
+@settings(deadline=None)
 @given(references, st.dictionaries(registries, registries, max_size=4))
 def test_a_mirror_keeps_tag_and_digest_and_its_answer_is_a_reference(
     reference: ImageReference, mirrors: dict[str, str]
@@ -194,6 +196,7 @@ def test_a_mirror_keeps_tag_and_digest_and_its_answer_is_a_reference(
     assert served.registry == mirrors.get(reference.registry, reference.registry)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="abcAB.:/@-_05 \n$é[]", max_size=40))
 def test_any_text_is_a_reference_that_round_trips_or_an_error(text: str) -> None:
     try:

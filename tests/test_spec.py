@@ -338,12 +338,14 @@ def test_a_size_is_read_in_powers_of_1000_or_1024(text: str, size: int) -> None:
     assert ByteSize.parse(text) == size
 
 
+@settings(deadline=None)
 @given(st.integers(1, 2**59))
 def test_a_size_is_shown_to_within_a_hundredth_of_its_unit(size: int) -> None:
     shown = ByteSize.parse(str(ByteSize(size)))
     assert abs(shown - size) <= max(size * 0.006, 1)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="0123456789.kKMGTiB -+e", max_size=12))
 def test_any_text_is_a_positive_size_or_refused(text: str) -> None:
     try:

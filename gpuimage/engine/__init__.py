@@ -1,0 +1,31 @@
+"""Container engines behind one protocol: docker, podman, buildah."""
+
+from gpuimage.engine.disk import check_disk, required_disk
+from gpuimage.engine.select import NAMES, select
+from gpuimage.engine.types import (
+    BuildEvent,
+    BuildRequest,
+    Engine,
+    Health,
+    ImageInfo,
+    LayerInfo,
+    OnEvent,
+    RunResult,
+    ignore_event,
+)
+
+__all__ = [
+    "NAMES",
+    "BuildEvent",
+    "BuildRequest",
+    "Engine",
+    "Health",
+    "ImageInfo",
+    "LayerInfo",
+    "OnEvent",
+    "RunResult",
+    "check_disk",
+    "ignore_event",
+    "required_disk",
+    "select",
+]

@@ -1,0 +1,37 @@
+"""Is there room for the image that is about to be built."""
+
+from __future__ import annotations
+
+import math
+
+from gpuimage.engine.types import Health
+from gpuimage.errors import UnavailableError
+
+BUILD_FACTOR = 2.5
+"""A build holds the image, the downloads of its caches and the layer being written (notes, lesson 13)."""
+
+
+def required_disk(predicted_bytes: int) -> int:
+    """Return the free bytes that a build of an image of this size needs."""
+    return math.ceil(predicted_bytes * BUILD_FACTOR)
+
+
+def check_disk(health: Health, predicted: int) -> None:
+    """Raise UnavailableError, with numbers, when the engine's disk cannot hold the build.
+
+    `predicted` is the image's size in bytes. A disk whose free space is not known passes.
+    """
+    need = required_disk(predicted)
+    if health.free_bytes is None or health.free_bytes >= need:
+        return
+    where = f" in {health.storage}" if health.storage else ""
+    prune = "buildah rmi --prune" if health.engine == "buildah" else f"{health.engine} system prune"
+    raise UnavailableError(
+        f"not enough disk for this build: {_gb(need)} needed, {_gb(health.free_bytes)} free{where}",
+        why=f"the image is expected to take {_gb(predicted)}; a build needs about {BUILD_FACTOR:g} times that",
+        hint=f"free space with `{prune}`, or move the engine's storage to a larger disk",
+    )
+
+
+def _gb(count: int) -> str:
+    return f"{count / 1e9:.1f} GB"

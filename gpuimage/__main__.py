@@ -1,0 +1,6 @@
+"""`python -m gpuimage`."""
+
+from gpuimage.cli import main
+
+if __name__ == "__main__":
+    main()

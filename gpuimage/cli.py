@@ -1,0 +1,318 @@
+"""The command line: arguments, one library call, a reporter, an exit code.
+
+Nothing heavy is imported before a command runs: `--help` and `lint` must answer at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from gpuimage import __version__
+from gpuimage.errors import BuildError, GpuImageError, SpecError
+
+if TYPE_CHECKING:
+    from gpuimage.plan import LockPolicy
+    from gpuimage.spec import SpecFile
+
+SPEC = click.argument("spec", type=click.Path(path_type=Path))
+ENGINE = click.option(
+    "--engine",
+    type=click.Choice(["auto", "docker", "podman", "buildah"]),
+    default="auto",
+    show_default=True,
+    help="Which engine to use.",
+)
+HOST = click.option(
+    "--host",
+    metavar="URL",
+    help="Docker's socket, for example unix:///run/docker.sock. [default: DOCKER_HOST]",
+)
+REQUIRE = click.option(
+    "--require",
+    multiple=True,
+    type=click.Choice(["gpu"]),
+    help="Fail where this is missing instead of skipping.",
+)
+SMOKE_FORMAT = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "junit", "markdown"]),
+    default="text",
+    show_default=True,
+    help="Form of the report.",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="gpuimage")
+def cli() -> None:
+    """Plan, render, build and prove the smallest correct image for a GPU service.
+
+    \b
+    Exit codes: 0 clean · 1 findings, budget or smoke failed · 2 usage or spec
+                3 engine, registry or index unavailable · 4 build failed
+    """  # noqa: D301  # click's own mark for "do not wrap"
+
+
+@cli.command("plan")
+@SPEC
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Form of the plan.",
+)
+@click.option("--offline", is_flag=True, help="Ask no index: plan from the lock and the tables alone.")
+def plan_command(spec: Path, form: str, *, offline: bool) -> None:
+    """Decide everything and say why; write nothing."""
+    from gpuimage.plan import plan, prepare
+    from gpuimage.reporters import PLAN_REPORTERS
+
+    for file in _variants(spec):
+        made = plan(file, _existing_lock(file)) if offline else prepare(file, "memory")
+        click.echo(PLAN_REPORTERS[form](made), nl=False)
+
+
+@cli.command("lock")
+@SPEC
+@click.option("--check", is_flag=True, help="Only say whether the lock is fresh; exit 2 when it is not.")
+def lock_command(spec: Path, *, check: bool) -> None:
+    """Resolve the wheels with hashes into a lock beside the spec."""
+    from gpuimage.lock import lock_path
+    from gpuimage.plan import prepare
+
+    for file in _variants(spec):
+        made = prepare(file, "locked" if check else "update")
+        path = lock_path(file.path)
+        if made.lock is None:
+            click.echo(f"{spec}: nothing to lock")
+            continue
+        click.echo(
+            f"{path}: {len(made.lock.packages)} wheels, {_gigabytes(made.lock.packages)}, resolved {made.lock.resolved}"
+        )
+
+
+@cli.command("render")
+@SPEC
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    help="Write Dockerfile and .dockerignore into this directory.",
+)
+@click.option(
+    "--check", is_flag=True, help="Compare with the files in the output directory; exit 1 when they differ."
+)
+def render_command(spec: Path, output: Path | None, *, check: bool) -> None:
+    """Write the Dockerfile (to standard output, or with its .dockerignore into a directory)."""
+    from gpuimage.lock import lock_path, write_atomic
+    from gpuimage.plan import plan
+    from gpuimage.render import render
+
+    file = _single(spec)
+    lock = _existing_lock(file)
+    made = plan(file, lock)
+    rendered = render(made)
+    if lock is None and not made.resolution.empty:
+        _note(
+            f"note: {lock_path(file.path).name} does not exist yet; `gpuimage lock {spec}` makes it, and a build too"
+        )
+    folder = output or (file.directory if check else None)
+    if folder is None:
+        click.echo(rendered.dockerfile, nl=False)
+        return
+    wanted = {folder / "Dockerfile": rendered.dockerfile, folder / ".dockerignore": rendered.dockerignore}
+    if check:
+        stale = [
+            path
+            for path, text in wanted.items()
+            if not path.is_file() or path.read_text(encoding="utf-8") != text
+        ]
+        for path in stale:
+            click.echo(f"{path}: differs from what {spec} renders; run `gpuimage render {spec} -o {folder}`")
+        sys.exit(1 if stale else 0)
+    if not folder.is_dir():
+        raise SpecError(f"there is no directory {folder}", hint=f"mkdir -p {folder}")
+    for path, text in wanted.items():
+        write_atomic(path, text)
+        click.echo(str(path))
+
+
+@cli.command("build")
+@SPEC
+@ENGINE
+@HOST
+@click.option("--tag", "-t", "tags", multiple=True, help="Tag the image so, instead of the spec's `image`.")
+@click.option("--push", is_flag=True, help="Push after a passed smoke test.")
+@click.option("--build-arg", "build_args", multiple=True, metavar="KEY=VALUE", help="A build argument.")
+@click.option(
+    "--mirror",
+    "mirrors",
+    multiple=True,
+    metavar="REGISTRY=HOST",
+    help="Take bases of a registry from here, as build.mirrors does.",
+)
+@click.option(
+    "--ca",
+    type=click.Path(path_type=Path),
+    help="CA bundle for downloads during the build, as build.ca does.",
+)
+@click.option("--network", metavar="MODE", help="Network of the build steps, for example host.")
+@click.option("--no-cache", is_flag=True, help="Use no cached step.")
+@click.option("--locked", "policy", flag_value="locked", help="Stop when the lock is missing or stale.")
+@click.option("--frozen", "policy", flag_value="frozen", help="Take the lock as it is, unchecked.")
+@click.option("--no-smoke", is_flag=True, help="Do not smoke-test the image.")
+@REQUIRE
+@SMOKE_FORMAT
+@click.option(
+    "--progress",
+    type=click.Choice(["auto", "tty", "plain"]),
+    default="auto",
+    show_default=True,
+    help="How to show progress on standard error.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+def build_command(
+    spec: Path, engine: str, host: str | None, tags: tuple[str, ...], build_args: tuple[str, ...], mirrors: tuple[str, ...],
+    ca: Path | None, network: str | None, policy: str | None, require: tuple[str, ...], form: str, progress: str,
+    *, push: bool, no_cache: bool, no_smoke: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Plan, render, build and smoke-test; write the report to standard output."""
+    from gpuimage.build import Options, build
+    from gpuimage.engine import select
+    from gpuimage.reporters import BUILD_REPORTERS
+    from gpuimage.reporters.progress import progress_display
+
+    chosen = select(engine, host=host)
+    passed = True
+    for file in _variants(spec):
+        options = Options(
+            policy=_policy(policy), tags=tags, push=push, build_args=_pairs(build_args, "--build-arg"),
+            mirrors=_pairs(mirrors, "--mirror"), ca=ca, network=network, no_cache=no_cache, smoke=not no_smoke,
+            require=frozenset(require),
+        )  # fmt: skip
+        with progress_display("quiet" if quiet else progress, str(file.spec.image)) as display:
+            result = build(file, chosen, options, display)
+        click.echo(BUILD_REPORTERS[form](result), nl=False)
+        passed = passed and result.passed
+    sys.exit(0 if passed else 1)
+
+
+@cli.command("smoke")
+@click.argument("image", required=False)
+@click.option("--here", is_flag=True, help="Probe this machine's Python instead of an image.")
+@click.option("--spec", type=click.Path(path_type=Path), help="Hold the image against this spec.")
+@ENGINE
+@HOST
+@REQUIRE
+@SMOKE_FORMAT
+def smoke_command(
+    image: str | None,
+    spec: Path | None,
+    engine: str,
+    host: str | None,
+    require: tuple[str, ...],
+    form: str,
+    *,
+    here: bool,
+) -> None:
+    """Smoke-test an image: its files, its imports, a GPU where there is one, your commands."""
+    from gpuimage.build import expectation
+    from gpuimage.engine import select
+    from gpuimage.plan import plan
+    from gpuimage.reporters import SMOKE_REPORTERS
+    from gpuimage.smoke import Expectation, smoke, smoke_here
+
+    if here == bool(image):
+        raise click.UsageError("Name an image, or give --here to probe this machine.")
+    wanted = Expectation(require=frozenset(require))
+    if spec is not None:
+        file = _single(spec)
+        wanted = expectation(plan(file, _existing_lock(file)), require=frozenset(require))
+    report = smoke_here(wanted) if here else smoke(select(engine, host=host), str(image), wanted)
+    click.echo(SMOKE_REPORTERS[form](report), nl=False)
+    sys.exit(0 if report.passed else 1)
+
+
+@cli.command("schema")
+def schema_command() -> None:
+    """Print the JSON Schema of the spec."""
+    import json
+
+    from gpuimage.spec import json_schema
+
+    click.echo(json.dumps(json_schema(), indent=2))
+
+
+def _variants(spec: Path) -> Sequence[SpecFile]:
+    from gpuimage.spec import load_spec, variants
+
+    return variants(load_spec(spec))
+
+
+def _single(spec: Path) -> SpecFile:
+    found = _variants(spec)
+    if len(found) > 1:
+        raise SpecError(
+            f"{spec} describes {len(found)} variants",
+            why="this command takes one",
+            hint="remove `matrix`, or use plan or build",
+        )
+    return found[0]
+
+
+def _existing_lock(file: SpecFile):  # type: ignore[no-untyped-def]  # its type is imported only where it is used
+    from gpuimage.lock import lock_path, read_lock
+
+    return read_lock(lock_path(file.path))
+
+
+def _gigabytes(packages) -> str:  # type: ignore[no-untyped-def]
+    return f"{sum(p.download_bytes or 0 for p in packages) / 1e9:.2f} GB to download"
+
+
+def _policy(text: str | None) -> LockPolicy:
+    return "locked" if text == "locked" else "frozen" if text == "frozen" else "update"
+
+
+def _pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for value in values:
+        key, equals, rest = value.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{value!r} has no `=`", param_hint=option)
+        pairs[key] = rest
+    return pairs
+
+
+def _note(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def main() -> NoReturn:
+    """Run the command line; every error of ours becomes a few lines and its exit code, never a traceback."""
+    try:
+        cli(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _note("interrupted: nothing was left behind")
+        sys.exit(130)
+    except GpuImageError as error:
+        _note(f"error: {error}")
+        if isinstance(error, BuildError):
+            for line in error.log:
+                _note(f"  | {line}")
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader left; Python would complain about the unflushed rest
+        sys.exit(141)
+    sys.exit(0)

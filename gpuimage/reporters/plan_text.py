@@ -1,0 +1,80 @@
+"""A plan for people: what is chosen and why, what to look at, what was refused, what it will weigh."""
+
+from __future__ import annotations
+
+import textwrap
+
+from gpuimage.plan import Decision, Part, Plan
+
+_WIDTH = 100
+
+
+def plan_text(plan: Plan) -> str:
+    """The plan as text, ending in a line break."""
+    spec = plan.spec.spec
+    lines = [f"{spec.image}  ({spec.flavor}, from {plan.spec.path})", ""]
+    lines += _rows("decided", plan.decisions)
+    lines += _rows("look at", plan.warnings)
+    if plan.refusals:
+        lines += ["refused"]
+        for refusal in plan.refusals:
+            lines += _wrapped(f"  {refusal.what}: ", refusal.because)
+        lines.append("")
+    lines += _parts(plan)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _rows(title: str, decisions: tuple[Decision, ...]) -> list[str]:
+    if not decisions:
+        return []
+    lines = [title]
+    for decision in decisions:
+        source = f" [{decision.source}]" if decision.source else ""
+        doubt = " (not verified)" if not decision.verified else ""
+        lines += _wrapped(f"  {decision.topic:<15} ", f"{decision.choice}{doubt}")
+        lines += _wrapped(" " * 18, decision.because + source)
+    return [*lines, ""]
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    indent = " " * 18 if len(head) >= 18 else " " * len(head)
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=head,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _parts(plan: Plan) -> list[str]:
+    lines = ["predicted bytes on disk"]
+    lines += [f"  {_range(part):>20}  {part.name}  ({part.basis})" for part in plan.parts]
+    total = plan.predicted_bytes
+    if total:
+        unknown = sum(1 for part in plan.parts if part.low is None)
+        more = f", and {unknown} part{'s' if unknown > 1 else ''} not known" if unknown else ""
+        lines.append(f"  {_span(*total):>20}  together{more}")
+    return lines
+
+
+def _range(part: Part) -> str:
+    return "not known" if part.low is None or part.high is None else _span(part.low, part.high)
+
+
+def _span(low: int, high: int) -> str:
+    if low == high:
+        return size(low)
+    return f"{size(low)} to {size(high)}"
+
+
+def size(value: int) -> str:
+    """Bytes in decimal units, as registries and `docker images` write them."""
+    if value >= 1_000_000_000:
+        return f"{value / 1e9:.2f} GB"
+    if value >= 1_000_000:
+        return f"{value / 1e6:.0f} MB"
+    if value >= 1_000:
+        return f"{value / 1e3:.0f} kB"
+    return f"{value} B"

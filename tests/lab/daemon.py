@@ -47,7 +47,7 @@ def answers(path: Path) -> bool:
 
 
 def system_host() -> str | None:
-    """Return the address of a Docker daemon this user can already use, if there is one (unix sockets only)."""
+    """Return the address of a Docker daemon this user can already use (unix sockets only)."""
     named = os.environ.get("DOCKER_HOST", "")
     if named and not named.startswith("unix://"):
         return None

@@ -1,4 +1,4 @@
-"""Start, find and stop the lab's own processes; a process is ours when its command line names our directory."""
+"""Start, find and stop the lab's own processes; ours are those whose arguments name our directory."""
 
 from __future__ import annotations
 

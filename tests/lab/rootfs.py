@@ -90,8 +90,7 @@ def bootstrap(home: Home, wanted: Rootfs, log: Path) -> Layer:
             as_root(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
         )
         try:
-            if process.stdout is None:
-                raise LabError("mmdebstrap has no output")
+            assert process.stdout is not None  # it is a pipe
             layer = pack_layer(process.stdout, home.tmp)
             code = process.wait()
         except BaseException:
@@ -130,7 +129,7 @@ def _sources(distribution: Distribution) -> list[str]:
 
 
 def mirrors(family: str) -> tuple[str, str]:
-    """Return the archive and the security archive of a distribution: the host's own where it is of that family."""
+    """Return the archive and the security archive of a family: the host's own where it is of it."""
     main, security = _MIRRORS[family]
     listed = run(
         ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]

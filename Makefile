@@ -40,12 +40,14 @@ test: dev ## run all tests; starts its own engine and registry, and stops them a
 	@$(PY) -m pytest $(ARGS)
 
 docs: dev ## write what is generated: the schema of the spec, the examples' Dockerfiles
-	@$(PY) -m examples.generate
+	@mkdir -p docs
+	@$(VENV)/bin/gpuimage schema > docs/spec.schema.json
+	@for spec in examples/*/spec.yaml; do $(VENV)/bin/gpuimage render $$spec -o $${spec%/*} || exit; done
 
 check: lint types test ## lint, types and tests
 
 demo: dev ## build and smoke-test examples/quickstart, on any Debian or Ubuntu machine
-	@$(PY) -m examples.demo
+	@$(PY) -m tests.lab.demo
 
 bench: dev ## build torch-inference and a naive Dockerfile: size and time of both
 	@$(PY) -m tests.bench

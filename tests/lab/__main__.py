@@ -42,18 +42,28 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     if options.verb == "status":
         return _status(home)
-    started = time.monotonic()
-    running = lab.up(home, docker=options.verb == "up")
-    home.keep.touch()
     if options.verb == "bases":
-        for name in options.names:
-            print(running.base(name))
-        return 0
+        return _bases(home, options.names)
+    started = time.monotonic()
+    running = lab.up(home)
+    home.keep.touch()
     if options.podman:
         podman.ensure()
     say(f"up after {time.monotonic() - started:.1f} s; stop it with: python -m tests.lab down")
     print(f"export DOCKER_HOST={running.docker_host}")
     print(f"export GPUIMAGE_REGISTRY={running.registry}")
+    return 0
+
+
+def _bases(home: Home, names: Sequence[str]) -> int:
+    before = bool(registry.pids(home))
+    running = lab.up(home, docker=False)
+    try:
+        for name in names:
+            print(running.base(name))
+    finally:
+        if not before:
+            registry.stop(home)
     return 0
 
 

@@ -35,7 +35,7 @@ def overlay(home: Home, version: str, flavor: str, *, cudnn: bool) -> Path:
     if flavor == "devel" and major == "12":
         raise LabError(f"no stand-in for CUDA {version} devel: PyPI has no nvcc before CUDA 13")
     requirements = [f"cuda-toolkit[{','.join(COMPONENTS[flavor])}]=={version}"]
-    if cudnn:
+    if cudnn and flavor != "devel":  # nothing built here links to it, and it is 500 MB
         requirements.append(_CUDNN[major])
     wheels = _download(home, version, flavor, requirements)
     top = f"usr/local/cuda-{major}.{minor}"
@@ -71,7 +71,14 @@ def _files(wheel: Path, *, headers: bool) -> Iterator[tuple[str, bytes, bool]]:
         for entry in archive.infolist():
             parts = PurePosixPath(entry.filename).parts
             # nvidia/cu13/lib/x, nvidia/cublas/lib/x: the part after "nvidia" only says whose wheel it is.
-            if entry.is_dir() or len(parts) < 4 or parts[0] != "nvidia" or parts[-1].endswith(".py"):
+            hidden = any(part.startswith(".") for part in parts)
+            if (
+                entry.is_dir()
+                or len(parts) < 4
+                or parts[0] != "nvidia"
+                or hidden
+                or parts[-1].endswith(".py")
+            ):
                 continue
             name = "/".join(parts[2:])
             if headers or name.startswith("lib/"):

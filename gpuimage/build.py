@@ -117,12 +117,13 @@ def _request(file: SpecFile, plan: Plan, options: Options) -> tuple[Rendered, Bu
     spec = file.spec
     extra: dict[str, bytes] = {}
     ca = spec.build.ca
-    if options.ca is not None:
+    given = options.ca or (file.directory / ca if ca else None)
+    if given is not None and (options.ca or not given.resolve().is_relative_to(file.directory.resolve())):
         try:
-            extra[_CA] = options.ca.read_bytes()
+            extra[_CA] = given.read_bytes()
         except OSError as error:
             raise SpecError(
-                f"the CA bundle cannot be read: {error.strerror}", where=Location(options.ca)
+                f"the CA bundle cannot be read: {error.strerror}", where=Location(given)
             ) from error
         ca = _CA
     mirrors = {**spec.build.mirrors, **options.mirrors}

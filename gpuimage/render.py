@@ -130,6 +130,7 @@ def _environment(directory: Path, mirrors: Mapping[str, str]) -> Environment:
         "comment": _comment,
         "value": _value,
         "exec": _exec,
+        "paths": _paths,
         "sh": shlex.quote,
         "mirrored": lambda reference: _mirrored(reference, mirrors),
     }
@@ -176,6 +177,13 @@ def _value(text: str) -> str:
 def _exec(command: tuple[str, ...]) -> str:
     """Write the exec form (JSON), so that signals reach the process and no shell is needed."""
     return json.dumps(list(command), ensure_ascii=False)
+
+
+def _paths(paths: list[str]) -> str:
+    """The operands of COPY or ADD: as words, or in the JSON form where a path holds white space or a `$`."""
+    if any(re.search(r"[\s$\\\"\[]", path) for path in paths):
+        return json.dumps([path.replace("$", "\\$") for path in paths], ensure_ascii=False)
+    return " ".join(paths)
 
 
 def _mirrored(reference: ImageReference, mirrors: Mapping[str, str]) -> str:

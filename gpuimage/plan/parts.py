@@ -77,10 +77,12 @@ def _locked(lock: Lock) -> list[Part]:
 
 def _app(draft: Draft) -> Part:
     total = 0
-    for name in draft.spec.app.copy if draft.spec.app else ():
-        path = draft.file.directory / name
-        files = (
-            [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file() and not p.is_symlink()]
-        )
-        total += sum(p.stat().st_size for p in files)
+    for pattern in draft.spec.app.copy if draft.spec.app else ():
+        for path in draft.file.directory.glob(pattern.removeprefix("./").rstrip("/")):
+            files = (
+                [path]
+                if path.is_file()
+                else [p for p in path.rglob("*") if p.is_file() and not p.is_symlink()]
+            )
+            total += sum(p.stat().st_size for p in files)
     return Part("code", total, total, "measured on disk")

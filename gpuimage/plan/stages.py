@@ -9,7 +9,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from gpuimage import __version__, tables
-from gpuimage.arch import ArchList
+from gpuimage.arch import ArchError, ArchList
 from gpuimage.lock import Lock, lock_path
 from gpuimage.plan.base import Base, cuda_image, python_steps
 from gpuimage.plan.draft import Draft
@@ -105,6 +105,7 @@ def _venv_stage(draft: Draft, want: Wanted, base: Base, stages: Sequence[Stage])
         Venv(
             VENV,
             "the distribution's Python is its own to manage; the environment is made here without pip and copied whole",
+            pip=False,
         ),
         *_installs(draft, want, stages, VENV),
     ]
@@ -137,11 +138,7 @@ def _builder(draft: Draft, cuda: CudaChoice, arch: ArchList, lock: Lock | None) 
     against_torch = cuda.torch is not None and (
         bool(pins) or any(_builds_with_torch(draft, tree) for tree in trees)
     )
-    env: dict[str, str] = {"TORCH_CUDA_ARCH_LIST": str(arch), "CUDAARCHS": arch.cmake()}
-    if "flash-attn" in names:
-        env["FLASH_ATTN_CUDA_ARCHS"] = arch.flash_attn()
-    for entry in spec.compile:
-        env |= entry.env
+    env = _arch_environment(draft, arch, names, against_torch=against_torch)
     draft.decide(
         "compiled for",
         str(arch),
@@ -159,7 +156,6 @@ def _builder(draft: Draft, cuda: CudaChoice, arch: ArchList, lock: Lock | None) 
             InstallLock(
                 lock_path(draft.file.path).name,
                 "the extension is compiled against the very torch that ships",
-                "/opt/build",
             )
         )
     steps.append(
@@ -175,6 +171,41 @@ def _builder(draft: Draft, cuda: CudaChoice, arch: ArchList, lock: Lock | None) 
         tuple(steps),
         _platform(draft),
     )
+
+
+def _arch_environment(
+    draft: Draft, arch: ArchList, names: Sequence[str], *, against_torch: bool
+) -> dict[str, str]:
+    """What tells build tools the architectures: torch's extension builder, CMake, flash-attn; then the spec's own."""
+    key = "arch" if draft.spec.arch else "gpus"
+    refused = arch.refused_by_torch() if against_torch else ()
+    if refused:
+        odd = ", ".join(entry.capability.dotted for entry in refused)
+        raise draft.error(
+            f"torch's extension builder does not take {odd}",
+            key,
+            why="its list of architectures is fixed, and it stops at any other",
+            hint=f"remove {odd} for what is compiled against torch",
+        )
+    env = {"TORCH_CUDA_ARCH_LIST": str(arch), "CUDAARCHS": arch.cmake()}
+    if "flash-attn" in names:
+        try:
+            env["FLASH_ATTN_CUDA_ARCHS"] = arch.flash_attn()
+        except ArchError as error:
+            raise draft.error(
+                "flash-attn makes no code for these architectures", key, why=error.reason, hint=error.hint
+            ) from error
+        left_out = ", ".join(capability.dotted for capability in arch.flash_attn_leaves_out())
+        if left_out:
+            draft.warn(
+                "compiled for",
+                f"flash-attn has no kernels for {left_out}",
+                "its build knows majors 8 to 12 only",
+                key=key,
+            )
+    for entry in draft.spec.compile:
+        env |= entry.env
+    return env
 
 
 def _builds_with_torch(draft: Draft, tree: str) -> bool:

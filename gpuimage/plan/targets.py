@@ -185,11 +185,29 @@ def choose_driver(
         f"CUDA {minor}: minor-version compatibility from {need.floor} on" + (f", every feature from {full} on" if full else ""),
         key="cuda", source=need.source, verified=need.verified,
     )  # fmt: skip
-    require = _require(draft, minor, cuda, jit=jit)
+    require = _require(draft, minor, cuda, gpus, jit=jit)
     return DriverPlan(full, need.floor, require, _verdicts(draft, minor, gpus, jit=jit))
 
 
-def _require(draft: Draft, minor: str, cuda: CudaChoice, *, jit: bool) -> str | None:
+def _check_start(draft: Draft, minor: str, gpus: Sequence[Gpu]) -> None:
+    """Warn where the container toolkit would refuse to start a CUDA base on the spec's driver."""
+    driver = draft.spec.driver
+    for gpu in ((*gpus,) or (None,)) if driver else ():
+        verdict = tables.start_verdict(minor, driver or "", gpu)
+        if verdict.outcome == "refused":
+            on = f" on {gpu.name}" if gpu else ""
+            draft.warn(
+                "start check",
+                f"the base refuses driver {driver}{on}",
+                f"{verdict.because}; NVIDIA_DISABLE_REQUIRE=1 lifts the check",
+                key="driver",
+                source=verdict.source,
+                verified=verdict.verified,
+            )
+            return
+
+
+def _require(draft: Draft, minor: str, cuda: CudaChoice, gpus: Sequence[Gpu], *, jit: bool) -> str | None:
     """NVIDIA_REQUIRE_CUDA for a base that does not bring one."""
     if cuda.kind == "system" or draft.spec.flavor == "devel":
         draft.decide(
@@ -198,6 +216,7 @@ def _require(draft: Draft, minor: str, cuda: CudaChoice, *, jit: bool) -> str | 
             "nvidia/cuda images bring their own and it is kept",
             key="base",
         )
+        _check_start(draft, minor, gpus)
         return None
     text = f"cuda>={minor}" if jit else f"cuda>={minor.split('.', maxsplit=1)[0]}.0"
     draft.decide(

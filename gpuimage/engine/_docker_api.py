@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import secrets
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +44,37 @@ def find_host(host: str | None) -> str:
 
 
 def connect(host: str) -> APIClient:
-    """Open a client and ask the daemon for its API version; raises when it does not answer."""
+    """Open a client and ask the daemon for its API version; UnavailableError when it does not answer."""
+    try:
+        _knock(host)
+        return _connect(host)
+    except (docker.errors.DockerException, requests.RequestException, OSError) as problem:
+        raise UnavailableError(
+            f"docker: no answer on {host}",
+            why=_reason(problem),
+            hint="start it with `systemctl start docker`, or say where it is with DOCKER_HOST",
+        ) from None
+
+
+def _knock(host: str) -> None:
+    """Connect to a unix socket and leave again: the SDK's own errors hide the reason."""
+    if host.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(CONNECT_SECONDS)
+            probe.connect(host.removeprefix("unix://"))
+
+
+def _reason(problem: Exception) -> str:
+    if isinstance(problem, FileNotFoundError):
+        return "there is no such socket"
+    if isinstance(problem, PermissionError):
+        return "this user may not use the socket (add it to the group docker, or use sudo)"
+    if isinstance(problem, ConnectionRefusedError):
+        return "nothing listens there"
+    return str(problem)
+
+
+def _connect(host: str) -> APIClient:
     tls = None
     if os.environ.get("DOCKER_TLS_VERIFY") and not host.startswith(("unix://", "npipe://", "ssh://")):
         tls = kwargs_from_env().get("tls")
@@ -204,7 +235,10 @@ def run_container(client: APIClient, name: str, stdin: bytes, seconds: float) ->
     with api_errors("run a container"):
         sock = client.attach_socket(name, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
         try:
-            client.start(name)
+            try:
+                client.start(name)
+            except docker.errors.APIError as problem:
+                return _not_started(problem)
             output = _Output(sock, stdin)
             finished = output.wait(deadline)
             if finished:
@@ -214,6 +248,22 @@ def run_container(client: APIClient, name: str, stdin: bytes, seconds: float) ->
             return RunResult(-1, output.text(1), output.text(2), timed_out=True)
         finally:
             sock.close()
+
+
+def _not_started(problem: docker.errors.APIError) -> RunResult:
+    """Say of a command that cannot be run what a shell says; raise what is no fault of the command."""
+    text = str(problem.explanation or problem)
+    if "device driver" in text:
+        raise UnavailableError(
+            "docker cannot give the container a GPU",
+            why=text,
+            hint="install nvidia-container-toolkit, then `nvidia-ctk runtime configure` and restart docker",
+        )
+    if "executable file not found" in text or "no such file or directory" in text:
+        return RunResult(127, "", text)
+    if "permission denied" in text and "exec" in text:
+        return RunResult(126, "", text)
+    raise problem
 
 
 def _exit_status(client: APIClient, name: str, deadline: float) -> int | None:
@@ -235,8 +285,6 @@ class _Output:
         threading.Thread(target=self._feed, args=(raw, stdin), daemon=True).start()
 
     def _feed(self, raw: Any, stdin: bytes) -> None:
-        import socket  # noqa: PLC0415
-
         with contextlib.suppress(OSError):
             raw.sendall(stdin)
             raw.shutdown(socket.SHUT_WR)

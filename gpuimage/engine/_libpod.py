@@ -75,7 +75,8 @@ class OutputReader:
         self._end("done")
         found = self._lines.numbered(stage, number, text)
         self._cached = ""
-        self._start(text, found.line if found else None)
+        # The engine writes a stage's base as an image id; the Dockerfile's own words say more.
+        self._start(found.text if found else text, found.line if found else None)
 
     def _start(self, step: str, line: int | None) -> None:
         self._step, self._line = step, line
@@ -97,8 +98,11 @@ class OutputReader:
     def failure(self, status: int) -> GpuImageError:
         """Return the error for a build that ended with this status."""
         log = tuple(self._log)
-        errors = [line for line in log if line.startswith(("Error", "error"))]
-        message = "\n".join(errors) or f"the build ended with status {status}"
+        errors = [line for line in log if line.startswith("Error")]
+        message = (
+            "\n".join(line.removeprefix("Error: ") for line in errors)
+            or f"the build ended with status {status}"
+        )
         if self._open:
             self._open = False
             self._emit(BuildEvent("error", self._step, self._line, message, time.monotonic() - self._since))
@@ -195,4 +199,4 @@ def error_text(output: str) -> str:
     """Return the lines that say what went wrong, without the warnings around them."""
     lines = [line for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith("error")]
-    return "\n".join(errors or lines[-5:])
+    return "\n".join(line.removeprefix("Error: ") for line in errors or lines[-5:])

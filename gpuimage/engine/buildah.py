@@ -9,6 +9,7 @@ import secrets
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,6 +21,11 @@ from gpuimage.errors import UnavailableError
 
 _QUICK = 60.0
 _TIDY = 20.0
+# Names as the other engines write them: without "./" in front, and without an entry for the root itself.
+_EXPORT = (
+    'cd "$(buildah mount {name})" && find . -mindepth 1 -maxdepth 1 -printf "%P\\0" | sort -z'
+    " | exec tar --null --verbatim-files-from --numeric-owner -cf - -T -"
+)
 _STATUS_LINE = "while running runtime: exit status "
 
 
@@ -174,7 +180,7 @@ class BuildahEngine:
     def export(self, image: str) -> Iterator[BinaryIO]:
         """Stream the image's root file system as a tar archive (see Engine.export)."""
         with self._container(image) as name:
-            script = f'exec tar -C "$(buildah mount {shlex.quote(name)})" --numeric-owner -cf - .'
+            script = _EXPORT.format(name=shlex.quote(name))
             # A user without root can see a mount only from inside buildah's own user namespace.
             inside = [] if os.geteuid() == 0 else [self.name, "unshare"]
             with process.pipe([*inside, "sh", "-c", script]) as stream:
@@ -205,7 +211,9 @@ def _result(image: str, done: process.Completed) -> RunResult:
     """Take buildah's own last words out of the command's output."""
     lines = done.stderr.splitlines(keepends=True)
     if lines and _STATUS_LINE in lines[-1]:
-        return RunResult(done.returncode, done.stdout, "".join(lines[:-1]))
-    if done.returncode != 0 and lines and lines[-1].startswith("Error:"):
+        done = replace(done, stderr="".join(lines[:-1]))
+    elif done.returncode != 0 and lines and lines[-1].startswith("Error:"):
         raise UnavailableError(f"buildah could not run {image}", why=libpod.error_text(done.stderr))
+    if "executable file not found" in done.stderr and "error running container" in done.stderr:
+        return RunResult(127, done.stdout, done.stderr)  # as a shell says it; buildah says 1
     return RunResult(done.returncode, done.stdout, done.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections import deque
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field
 from gpuimage.engine.failures import LOG_LINES, StepFailure, build_error
 from gpuimage.engine.lines import LineMap
 from gpuimage.engine.types import BuildEvent, BuildRequest, OnEvent
-from gpuimage.engine.wire import Log, Status, Update, Vertex, WireError, decode
+from gpuimage.engine.wire import Log, Status, Update, Vertex, decode
 from gpuimage.errors import GpuImageError
 
 TRACE = "moby.buildkit.trace"
@@ -20,6 +19,7 @@ IMAGE_ID = "moby.image.id"
 # For example "[builder 2/5] RUN …", without a stage's name, or with a platform before it.
 _NAME = re.compile(r"\[(?:(?P<head>[^\]]*?) )?(?P<number>\d+)/(?P<total>\d+)\] (?P<text>.*)", re.DOTALL)
 _METADATA = re.compile(r"\[(?:\S+ )?internal\] load metadata for (?P<image>\S+)")
+_PARSE_ERROR = re.compile(r"\bparse error (?:on )?line (?P<line>\d+)")
 _FROM = re.compile(r"FROM (?:--\S+ )*(?P<image>\S+)", re.IGNORECASE)
 
 
@@ -49,9 +49,10 @@ class Tracker:
     def trace(self, aux: object) -> None:
         """Take the base64 payload of a `moby.buildkit.trace` message; one that cannot be read is skipped."""
         try:
-            self.update(decode(base64.b64decode(str(aux))))
-        except (WireError, binascii.Error):
+            update = decode(base64.b64decode(str(aux)))
+        except ValueError:  # of base64, or WireError
             return  # progress is for people; a newer daemon's unknown message must not end the build
+        self.update(update)
 
     def update(self, update: Update) -> None:
         """Take one message."""
@@ -96,7 +97,7 @@ class Tracker:
         if stage and "/" in stage:
             stage = None  # only a platform
         found = self._lines.buildkit(stage, int(match["number"]), int(match["total"]), match["text"])
-        return match["text"], found.line if found else None
+        return (found.text, found.line) if found else (match["text"], None)
 
     def _base_line(self, image: str) -> int | None:
         """Return the line of the FROM that names an image; BuildKit writes the name in full."""
@@ -144,12 +145,17 @@ class Tracker:
         state.log.append(text)
         self._emit(BuildEvent("output", state.step, state.line, text))
 
+    def _instruction(self, line: int | None) -> str | None:
+        return next((step.text for step in self._lines.steps if step.line == line), None)
+
     def failure(self, message: str) -> GpuImageError:
         """Return the error for a build that the engine gave up with this message."""
         failed = [s for s in self._states.values() if s.error and "canceled" not in s.error]
         failed = failed or [s for s in self._states.values() if s.error]
         if not failed:
-            return build_error(self._request, StepFailure(message=message))
+            place = _PARSE_ERROR.search(message)
+            line = int(place["line"]) if place else None
+            return build_error(self._request, StepFailure(message, self._instruction(line), line))
         state = failed[0]
         self._flush(state)
         image = _METADATA.fullmatch(state.name) or _FROM.match(state.step)

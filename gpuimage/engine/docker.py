@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import shutil
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import docker.errors
@@ -28,7 +28,6 @@ from gpuimage.engine.types import (
 from gpuimage.errors import UnavailableError
 
 _BUILDKIT_API = (1, 41)  # Docker 20.10: cache and bind mounts without a `# syntax=` line
-_START = "start it with `systemctl start docker`, or say where it is with DOCKER_HOST"
 
 
 class DockerEngine:
@@ -54,13 +53,16 @@ class DockerEngine:
     def client(self) -> APIClient:
         """The connection to the daemon; UnavailableError when it does not answer."""
         if self._client is None:
-            try:
-                self._client = api.connect(self.host)
-            except docker.errors.DockerException as problem:
-                raise UnavailableError(
-                    f"docker: no answer on {self.host}", why=_reason(problem), hint=_START
-                ) from None
+            self._client = api.connect(self.host)
+            # The connections close with the engine, also where nobody calls close().
+            weakref.finalize(self, self._client.close)
         return self._client
+
+    def close(self) -> None:
+        """Close the connections to the daemon; the next question opens new ones."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
 
     def _daemon(self) -> dict[str, Any]:
         if self._info is None:
@@ -71,11 +73,18 @@ class DockerEngine:
     def health(self) -> Health:
         """Ping the daemon and ask for its version, storage and what it can do."""
         try:
+            client = self.client
             with api.api_errors("answer"):
-                version = self.client.version()
-                self._info = dict(self.client.info())
+                version = client.version()
+                self._info = dict(client.info())
         except UnavailableError as problem:
-            return Health(self.name, None, False, problem.why or problem.what, problem.hint)
+            return Health(
+                self.name,
+                None,
+                False,
+                f"{problem.what.removeprefix('docker: ')}: {problem.why}",
+                problem.hint,
+            )
         info = self._daemon()
         storage = str(info.get("DockerRootDir") or "") or None
         features = self._features(version)
@@ -270,19 +279,3 @@ def _api_version(version: Mapping[str, Any]) -> tuple[int, ...]:
 
 def _no_buildkit(version: Mapping[str, Any]) -> str:
     return f"the daemon (version {version.get('Version')}) builds without BuildKit"
-
-
-def _reason(problem: BaseException) -> str:
-    text = str(problem)
-    if "FileNotFoundError" in text:
-        return "there is no such socket"
-    if "PermissionError" in text or "Permission denied" in text:
-        return "this user may not use the socket (add it to the group docker, or use sudo)"
-    if "ConnectionRefused" in text or "Connection refused" in text:
-        return "nothing listens there"
-    return text
-
-
-def socket_path(host: str) -> Path | None:
-    """Return the file of a unix socket address."""
-    return Path(host.removeprefix("unix://")) if host.startswith("unix://") else None

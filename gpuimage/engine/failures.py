@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from gpuimage.engine.types import BuildRequest
-from gpuimage.errors import BuildError, GpuImageError, UnavailableError
+from gpuimage.errors import BuildError, GpuImageError, Location, UnavailableError
 
 LOG_LINES = 20
 _DISK_FULL = re.compile(r"no space left on device|ENOSPC|disk quota exceeded", re.IGNORECASE)
@@ -56,9 +57,11 @@ def registry_error(
     reference: str, message: str, *, doing: str = "get", line: int | None = None
 ) -> UnavailableError:
     """Return the error for an image that could not be fetched or pushed."""
-    place = f" (line {line} of the Dockerfile)" if line else ""
     return UnavailableError(
-        f"cannot {doing} the image {reference}{place}", why=_short(message), hint=registry_hint(message)
+        f"cannot {doing} the image {reference}",
+        where=_where(line),
+        why=_short(message),
+        hint=registry_hint(message),
     )
 
 
@@ -73,16 +76,19 @@ def build_error(request: BuildRequest, failure: StepFailure) -> GpuImageError:
     if failure.base and not full:
         return registry_error(failure.base, failure.message, line=failure.line)
     step = _one_line(failure.step) if failure.step else None
-    place = f" at line {failure.line} of the Dockerfile" if failure.line else ""
-    what = f"the build failed{place}: {step}" if step else "the build failed"
+    where = _where(failure.line)
+    what = f"the build failed: {step}" if step else "the build failed"
     if full:
         return BuildError(
             f"the disk is full: {what}",
+            where=where,
             why=_short(failure.message),
             hint="free space where the engine keeps its images (`gpuimage doctor` shows where)",
             log=failure.log,
         )
-    return BuildError(what, why=_short(failure.message), hint=_step_hint(request, failure), log=failure.log)
+    return BuildError(
+        what, where=where, why=_short(failure.message), hint=_step_hint(request, failure), log=failure.log
+    )
 
 
 def _step_hint(request: BuildRequest, failure: StepFailure) -> str | None:
@@ -96,6 +102,10 @@ def _step_hint(request: BuildRequest, failure: StepFailure) -> str | None:
     ):
         return "the step has no network: try `network: host` for the build, or check the engine's DNS"
     return None
+
+
+def _where(line: int | None) -> Location | None:
+    return Location(Path("Dockerfile"), line) if line else None
 
 
 def _one_line(text: str, limit: int = 200) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -80,7 +81,10 @@ def _compile(line: str) -> _Pattern:
     if len(text) > 1:
         text = text.lstrip("/")
     try:
-        expression = re.compile(_expression(text), re.DOTALL)
+        with warnings.catch_warnings():
+            # Python warns of "[[" in case it gets a meaning one day; it is a class that holds "[".
+            warnings.simplefilter("ignore", FutureWarning)
+            expression = re.compile(_expression(text), re.DOTALL)
     except re.error as problem:
         raise SpecError(f"`{line}` is not a .dockerignore pattern", why=str(problem)) from None
     return _Pattern(text, expression, takes_back)

@@ -33,6 +33,7 @@ _QUICK = 60.0  # seconds for questions that need no work
 _TIDY = 20.0  # seconds to take down the working containers of a build that was interrupted
 _ENGINE_FAILED = 125
 _ROOT_FILES = 1048576  # the limit of open files that podman asks for when root runs it
+_ROOT_PROCESSES = 32768  # the limit of processes that podman gives itself
 
 
 class PodmanEngine:
@@ -105,7 +106,19 @@ class PodmanEngine:
         """Run a command in a container (see Engine.run); `timeout` in seconds."""
         self.inspect(image)
         name = f"gpuimage-{secrets.token_hex(8)}"
-        options = ["run", "--rm", "--interactive", "--name", name, "--pull", "never", "--entrypoint", ""]
+        # Signals are for podman alone: a first process of a container ignores most of them.
+        options = [
+            "run",
+            "--rm",
+            "--interactive",
+            "--sig-proxy=false",
+            "--name",
+            name,
+            "--pull",
+            "never",
+            "--entrypoint",
+            "",
+        ]
         options += [] if network else ["--network", "none"]
         options += ["--user", user] if user else []
         options += ["--device", "nvidia.com/gpu=all"] if gpus else []
@@ -238,12 +251,15 @@ def _transfer(
 def _limits() -> list[str]:
     """Return options that keep the limits of root within what this machine allows.
 
-    Podman asks for its own, high limits when root runs it, and fails where root may not raise them.
+    Podman asks for its own, high limits when root runs it, and fails where root may not raise them (it
+    has lowered its own limit of processes by then). A configuration that is named says what it wants.
     """
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 or os.environ.get("CONTAINERS_CONF"):
         return []
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     processes = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    if processes == resource.RLIM_INFINITY or processes > _ROOT_PROCESSES:
+        processes = _ROOT_PROCESSES
     if files == resource.RLIM_INFINITY or files >= _ROOT_FILES:
         return []
     return ["--ulimit", f"nofile={files}:{files}", "--ulimit", f"nproc={processes}:{processes}"]

@@ -27,6 +27,8 @@ def select(name: str = "auto", *, host: str | None = None) -> Engine:
             health = engine.health()
             if health.available:
                 return engine
+            if close := getattr(engine, "close", None):
+                close()
             tried.append((candidate, health.problem or "it does not answer", health.hint or ""))
     raise UnavailableError(
         "no container engine answers" if len(wanted) > 1 else f"the engine {wanted[0]} does not answer",

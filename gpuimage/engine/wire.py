@@ -8,7 +8,6 @@ type) and a value; type 0 is a varint, 1 eight bytes, 2 a length and that many b
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -216,5 +215,5 @@ def _iso(value: object) -> float | None:
 def _base64(value: object) -> bytes:
     try:
         return base64.b64decode(str(value or ""))
-    except (binascii.Error, ValueError):
+    except ValueError:
         return b""

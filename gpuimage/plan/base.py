@@ -112,7 +112,7 @@ def _devel(draft: Draft, cuda: CudaChoice) -> Base | None:
     )
     return Base(
         ImageReference.parse(image.reference),
-        "flavor: devel is for compiling: the devel base brings compiler, headers and libraries once",
+        "a devel image is for compiling: this base brings compiler, headers and libraries, once",
         "devel", python,
     )  # fmt: skip
 
@@ -217,7 +217,7 @@ def _noted(draft: Draft, image: CudaImage, key: str) -> CudaImage:
         draft.warn(
             "base",
             f"{image.reference} is end of life",
-            "NVIDIA deletes such tags after six months",
+            f"{image.end_of_life_because}; NVIDIA deletes such tags six months later",
             key=key,
             source=image.source,
             verified=image.verified,

@@ -312,7 +312,7 @@ def _variant(
             draft.problem(
                 "cuda", f"torch {release.version} has no build for CUDA {_minor(asked)} ({asked})", key,
                 why=f"its builds are {', '.join(release.variants)} (CUDA {minors})",
-                hint=f'set cuda: "{_minor(release.variants[-1])}"' + (f", or torch=={last}, the last with {asked}" if last else ""),
+                hint=f'set cuda: "{_minor(_fitting(release, gpus, spec.driver))}"' + (f", or torch=={last}, the last with {asked}" if last else ""),
                 source=release.source, verified=release.variants_verified,
             )  # fmt: skip
         draft.decide("cuda", _minor(asked), "the spec names it", key="cuda" if spec.cuda else "index")
@@ -351,6 +351,12 @@ def _variant(
         source=release.source,
     )
     return default
+
+
+def _fitting(release: TorchRelease, gpus: Sequence[tables.Gpu], driver: str | None) -> str:
+    """The newest build that the spec's GPUs and driver run, else the newest."""
+    newest_first = tuple(reversed(release.variants))
+    return next((v for v in newest_first if _unfit(release, v, gpus, driver) is None), newest_first[0])
 
 
 def _unfit(release: TorchRelease, variant: str, gpus: Sequence[tables.Gpu], driver: str | None) -> str | None:

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab import cuda, packages, registry
+from tests.lab import cuda, packages, processes, registry
 from tests.lab.home import Home
 from tests.lab.rootfs import DISTRIBUTIONS, EPOCH, Distribution, Rootfs, bootstrap
 from tests.lab.shell import LabError, read_text, say, write_text
@@ -134,28 +134,31 @@ def _is_made(marker: Path, where: str, wanted: Recipe) -> bool:
 
 
 def _build(home: Home, where: str, wanted: Recipe, log: Path) -> str:
-    overlay = _overlay(home, wanted)
+    work = home.tmp / log.stem
+    _clear(work)  # of a run that was killed
+    work.mkdir()
     try:
-        layer = bootstrap(home, _rootfs(wanted, overlay), log)
-    finally:
-        if overlay is not None:
-            overlay.unlink(missing_ok=True)
-    try:
+        layer = bootstrap(home, _rootfs(wanted, _overlay(home, work, wanted)), work, log)
         made_by = f"gpuimage lab: {wanted.distribution.suite} packages as a stand-in"
         return registry.push(where, wanted.repository, wanted.tag, (layer,), _config(wanted), made_by)
     finally:
-        layer.path.unlink(missing_ok=True)
+        _clear(work)
 
 
-def _overlay(home: Home, wanted: Recipe) -> Path | None:
+def _clear(work: Path) -> None:
+    processes.unmount_under(work)
+    processes.remove_tree(work)
+
+
+def _overlay(home: Home, work: Path, wanted: Recipe) -> Path | None:
     if wanted.kind == "cuda":
-        return cuda.overlay(home, wanted.version, wanted.flavor, cudnn=wanted.cudnn)
+        return cuda.overlay(home, work, wanted.version, wanted.flavor, cudnn=wanted.cudnn)
     if wanted.kind == "python":
         # The official image has its Python in /usr/local: give the distribution's that address too.
         names = {"python": "python3", "python3": "python3", "pip": "pip3", "pip3": "pip3"}
         names[f"python{wanted.version}"] = f"python{wanted.version}"
         targets = {f"usr/local/bin/{name}": f"/usr/bin/{target}" for name, target in names.items()}
-        return cuda.links(home.tmp / f"links-{wanted.tag}.tar", targets)
+        return cuda.links(work / "links.tar", targets)
     return None
 
 

@@ -26,8 +26,8 @@ _EXECUTABLE = re.compile(r"(^|/)(bin|nvvm/bin)/[^/]+$")
 _UNVERSIONED = re.compile(r"^(lib[^/]+\.so)\.[\d.]+$")
 
 
-def overlay(home: Home, version: str, flavor: str, *, cudnn: bool) -> Path:
-    """Write a tar with /usr/local/cuda of this point release ("13.0.2") and return its path.
+def overlay(home: Home, work: Path, version: str, flavor: str, *, cudnn: bool) -> Path:
+    """Write a tar with /usr/local/cuda of this point release ("13.0.2") into `work` and return its path.
 
     LabError for what the wheels do not have: nvcc before CUDA 13.
     """
@@ -39,7 +39,7 @@ def overlay(home: Home, version: str, flavor: str, *, cudnn: bool) -> Path:
         requirements.append(_CUDNN[major])
     wheels = _download(home, version, flavor, requirements)
     top = f"usr/local/cuda-{major}.{minor}"
-    path = home.tmp / f"cuda-{version}-{flavor}{'-cudnn' if cudnn else ''}.tar"
+    path = work / "cuda.tar"
     with tarfile.open(path, "w", format=tarfile.GNU_FORMAT) as tar:
         for directory in ("usr", "usr/local", top):
             _add(tar, directory, kind=tarfile.DIRTYPE)

@@ -97,6 +97,10 @@ def stop(home: Home) -> None:
     """Stop the daemon and what it left behind; nothing happens when there is none."""
     processes.stop(pids(home))
     processes.stop(processes.leftovers(home), seconds=5)
+    # A stale containerd.pid whose number lives on, be it as a zombie, makes the next start wait in vain.
+    exec_root = home.run / "docker"
+    processes.unmount_under(exec_root)
+    processes.remove_tree(exec_root)
     for path in (home.docker / "pid", home.socket):
         if path.exists():
             processes.remove_tree(path) if not os.access(path.parent, os.W_OK) else path.unlink()

@@ -37,7 +37,6 @@ network_config_dir = "{root}/networks"
 
 _REGISTRIES = """\
 unqualified-search-registries = []
-short-name-mode = "disabled"
 
 [[registry]]
 location = "{registry}"
@@ -57,6 +56,7 @@ def configure(home: Home, registry: str) -> dict[str, str]:
     write_text(home.podman / "storage.conf", _STORAGE.format(**places))
     write_text(home.podman / "containers.conf", _CONTAINERS.format(**places, **limits))
     write_text(home.podman / "registries.conf", _REGISTRIES.format(registry=registry))
+    write_text(home.podman / "auth.json", "{}\n")  # named and absent is an error
     registries = str(home.podman / "registries.conf")
     return {
         "CONTAINERS_STORAGE_CONF": str(home.podman / "storage.conf"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tests.lab.home import Home
-from tests.lab.shell import LabError, as_root, is_root, read_text, run, say, tail
+from tests.lab.shell import LabError, as_root, is_root, read_text, run, tail
 
 
 def command_line(pid: int) -> tuple[str, ...]:
@@ -41,12 +41,15 @@ def _is_under(argument: str, prefix: str) -> bool:
 
 
 def start(args: Sequence[str], log: Path, *, root: bool = False, env: Mapping[str, str] | None = None) -> int:
-    """Start a daemon of its own session with its output in a log, and return its process id."""
+    """Start a daemon of its own session with its output in a log, and return its process id.
+
+    `env` replaces the environment.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         process = subprocess.Popen(
             as_root(args) if root else list(args),
-            env={**os.environ, **(env or {})},
+            env=env,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -72,12 +75,12 @@ def wait_until(ready: Callable[[], bool], pid: int, log: Path, what: str, second
     raise LabError(f"{what} did not start; the end of {log}:\n{tail(read_text(log))}")
 
 
-def stop(pids: Sequence[int], *, seconds: float = 20) -> None:
-    """End processes by id: politely, then for good after some seconds."""
+def stop(pids: Sequence[int], *, seconds: float = 20, group: bool = False) -> None:
+    """End processes by id, or their process groups: politely, then for good after some seconds."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         alive = [pid for pid in pids if _is_alive(pid)]
         for pid in alive:
-            _send(pid, sign)
+            _send(-pid if group else pid, sign)
         deadline = time.monotonic() + seconds
         while alive and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -100,7 +103,7 @@ def _send(pid: int, sign: signal.Signals) -> None:
     except ProcessLookupError:
         return
     except PermissionError:
-        run(["kill", f"-{sign.value}", str(pid)], root=True)
+        run(["kill", f"-{sign.value}", "--", str(pid)], root=True)
 
 
 def unmount_under(*roots: Path) -> None:
@@ -118,7 +121,6 @@ def remove_tree(path: Path) -> None:
     """Remove a directory, as root where it holds root's files."""
     if not path.exists():
         return
-    say(f"removing {path}")
     run(["rm", "-rf", "--one-file-system", str(path)], root=not is_root() and not _is_all_ours(path))
 
 

@@ -72,7 +72,9 @@ def start(home: Home) -> str:
         raise LabError("there is no docker-registry")
     log = home.registry / "log"
     say(f"starting a registry on {where}")
-    pid = processes.start([program, "serve", str(config)], log, env={"OTEL_TRACES_EXPORTER": "none"})
+    # It takes every variable REGISTRY_* for configuration, also podman's REGISTRY_AUTH_FILE.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("REGISTRY_")}
+    pid = processes.start([program, "serve", str(config)], log, env=env)
     processes.wait_until(lambda: answers(where), pid, log, "the registry", seconds=20)
     return where
 

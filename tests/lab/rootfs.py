@@ -75,8 +75,8 @@ class Rootfs:
     overlay: Path | None = None
 
 
-def bootstrap(home: Home, wanted: Rootfs, log: Path) -> Layer:
-    """Make the root file system with mmdebstrap, straight into a layer file under the lab's tmp.
+def bootstrap(home: Home, wanted: Rootfs, work: Path, log: Path) -> Layer:
+    """Make the root file system with mmdebstrap, straight into a layer file in the directory `work`.
 
     Root's rights are needed (mmdebstrap's other ways need user namespaces that hosts often forbid).
     """
@@ -84,21 +84,24 @@ def bootstrap(home: Home, wanted: Rootfs, log: Path) -> Layer:
     if program is None:
         raise LabError("there is no mmdebstrap")
     args = [program, *_options(home, wanted), wanted.distribution.suite, "-", *_sources(wanted.distribution)]
-    command = ["env", f"SOURCE_DATE_EPOCH={EPOCH}", f"TMPDIR={home.tmp}", *args]
+    command = ["env", f"SOURCE_DATE_EPOCH={EPOCH}", f"TMPDIR={work}", *args]
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            as_root(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+            as_root(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,  # so that its apt and dpkg can be stopped with it
         )
         try:
             assert process.stdout is not None  # it is a pipe
-            layer = pack_layer(process.stdout, home.tmp)
+            layer = pack_layer(process.stdout, work)
             code = process.wait()
         except BaseException:
-            processes.stop([process.pid])
+            processes.stop([process.pid], seconds=5, group=True)
             process.wait()
             raise
     if code != 0:
-        layer.path.unlink()
         raise LabError(f"mmdebstrap failed; the end of {log}:\n{tail(read_text(log))}")
     return layer
 

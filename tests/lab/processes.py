@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -41,25 +41,29 @@ def _is_under(argument: str, prefix: str) -> bool:
 
 
 def start(args: Sequence[str], log: Path, *, root: bool = False, env: Mapping[str, str] | None = None) -> int:
-    """Start a daemon of its own session with its output in a log, and return its process id.
+    """Start a daemon in a session of its own with its output in a log, and return its process id.
 
-    `env` replaces the environment.
+    `env` replaces the environment. Through sudo the id stays unknown: 0.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            as_root(args) if root else list(args),
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    _CHILDREN[process.pid] = process
-    return process.pid
-
-
-_CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
+    if root and not is_root():
+        # sudo has to ask, if it must, before the daemon leaves the terminal behind.
+        with log.open("wb") as output:
+            run(["setsid", "--fork", *args], root=True, stdout=output.fileno(), stderr=output.fileno())
+        return 0
+    command = list(args)
+    # Not subprocess: it complains about children that are meant to outlive us.
+    return os.posix_spawn(
+        command[0],
+        command,
+        os.environ if env is None else env,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+    )
 
 
 def wait_until(ready: Callable[[], bool], pid: int, log: Path, what: str, seconds: float = 60) -> None:
@@ -68,8 +72,7 @@ def wait_until(ready: Callable[[], bool], pid: int, log: Path, what: str, second
     while time.monotonic() < deadline:
         if ready():
             return
-        child = _CHILDREN.get(pid)
-        if child is not None and child.poll() is not None:
+        if pid and not _is_alive(pid):
             break
         time.sleep(0.1)
     raise LabError(f"{what} did not start; the end of {log}:\n{tail(read_text(log))}")
@@ -90,9 +93,8 @@ def stop(pids: Sequence[int], *, seconds: float = 20, group: bool = False) -> No
 
 
 def _is_alive(pid: int) -> bool:
-    child = _CHILDREN.get(pid)
-    if child is not None:
-        child.poll()  # reaps it: a zombie would look alive
+    with contextlib.suppress(ChildProcessError):  # not ours, or reaped already
+        os.waitpid(pid, os.WNOHANG)
     state = read_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     return bool(state) and state[0] not in {"Z", "X"}
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.lab import packages, processes
 from tests.lab.home import Home
 from tests.lab.registry import Layer, pack_layer
-from tests.lab.shell import LabError, as_root, read_text, run, tail, which
+from tests.lab.shell import LabError, as_root, is_root, read_text, run, tail, which
 
 EPOCH = 1735689600  # 2025-01-01: the time stamp of every file and of the images
 
@@ -85,17 +85,20 @@ def bootstrap(home: Home, wanted: Rootfs, work: Path, log: Path) -> Layer:
         raise LabError("there is no mmdebstrap")
     args = [program, *_options(home, wanted), wanted.distribution.suite, "-", *_sources(wanted.distribution)]
     command = ["env", f"SOURCE_DATE_EPOCH={EPOCH}", f"TMPDIR={work}", *args]
+    if not is_root():
+        run(["true"], root=True)  # sudo asks now, while it has the terminal
     with log.open("wb") as errors:
         process = subprocess.Popen(
             as_root(command),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
-            start_new_session=True,  # so that its apt and dpkg can be stopped with it
+            process_group=0,  # so that its apt and dpkg can be stopped with it
         )
         try:
             assert process.stdout is not None  # it is a pipe
-            layer = pack_layer(process.stdout, work)
+            with process.stdout as tar:
+                layer = pack_layer(tar, work)
             code = process.wait()
         except BaseException:
             processes.stop([process.pid], seconds=5, group=True)

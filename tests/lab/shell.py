@@ -36,7 +36,7 @@ def as_root(args: Sequence[str]) -> list[str]:
     sudo = which("sudo")
     if sudo is None:
         raise LabError(f"`{args[0]}` needs root: run as root, or install sudo")
-    return [sudo, *([] if sys.stdin.isatty() else ["-n"]), *args]
+    return [sudo, *([] if sys.stdin.isatty() else ["-n"]), "--", *args]
 
 
 def run(
@@ -45,6 +45,7 @@ def run(
     root: bool = False,
     env: Mapping[str, str] | None = None,
     stdout: int | None = subprocess.PIPE,
+    stderr: int | None = subprocess.PIPE,
     timeout: float | None = None,
 ) -> str:
     """Run a command to its end and return its output; LabError with the last lines when it fails."""
@@ -54,14 +55,16 @@ def run(
         env={**os.environ, **(env or {})},
         stdin=subprocess.DEVNULL if not sys.stdin.isatty() else None,
         stdout=stdout,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         errors="replace",
         timeout=timeout,
         check=False,
     )
     if done.returncode != 0:
-        raise LabError(f"`{' '.join(args)}` failed ({done.returncode}):\n{tail(done.stderr or done.stdout)}")
+        raise LabError(
+            f"`{' '.join(args)}` failed ({done.returncode}):\n{tail(done.stderr or done.stdout or '')}"
+        )
     return done.stdout or ""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tests.lab.home import Home
-from tests.lab.shell import LabError, as_root, is_root, read_text, run, tail
+from tests.lab.shell import LabError, is_root, read_text, run, tail
 
 
 def command_line(pid: int) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,20 +68,18 @@ def _cannot(reason: str) -> NoReturn:
 def lab(_clean_environment: None) -> Iterator[Lab]:
     """Start the lab on first use; at the end stop it, unless `make demo` or another run still needs it."""
     home = Home.find()
-    use = Use(home)
-    try:
-        running = lab_module.up(home)
-    except LabError as error:
-        use.close()
-        _cannot(str(error))
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in running.env.items():
-            patch.setenv(name, value)
-        patch.setenv("DOCKER_CONFIG", str(home.docker / "client"))  # no credential helpers of the user
-        yield running
-    if use.is_last() and not home.keep.exists():
-        lab_module.down(home, sweep=True)
-    use.close()
+    with contextlib.closing(Use(home)) as use:
+        try:
+            running = lab_module.up(home)
+        except LabError as error:
+            _cannot(str(error))
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in running.env.items():
+                patch.setenv(name, value)
+            patch.setenv("DOCKER_CONFIG", str(home.docker / "client"))  # no credential helpers of the user
+            yield running
+        if use.is_last() and not home.keep.exists():
+            lab_module.down(home, sweep=True)
 
 
 def _engine(name: str, host: str | None = None) -> Engine:

@@ -262,7 +262,7 @@ def test_a_killed_lab_starts_again_and_stops_without_a_trace(own_lab: Home) -> N
     victims = (*daemon.pids(own_lab), *registry.pids(own_lab))
     assert len(victims) == 2
     for pid in victims:
-        os.kill(pid, signal.SIGKILL)
+        run(["kill", "-9", str(pid)], root=True)
     again = lab_module.up(own_lab)
     assert daemon.answers(own_lab.socket)
     assert registry.answers(again.registry)

@@ -102,8 +102,7 @@ def stop(home: Home) -> None:
     processes.unmount_under(exec_root)
     processes.remove_tree(exec_root)
     for path in (home.docker / "pid", home.socket):
-        if path.exists():
-            processes.remove_tree(path) if not os.access(path.parent, os.W_OK) else path.unlink()
+        processes.remove_tree(path)
 
 
 def sweep(home: Home) -> None:

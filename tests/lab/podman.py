@@ -12,6 +12,7 @@ _STORAGE = """\
 [storage]
 driver = "overlay"
 graphroot = "{root}/storage"
+rootless_storage_path = "{root}/storage"
 runroot = "{run}/storage"
 """
 

@@ -105,7 +105,8 @@ def _send(pid: int, sign: signal.Signals) -> None:
     except ProcessLookupError:
         return
     except PermissionError:
-        run(["kill", f"-{sign.value}", "--", str(pid)], root=True)
+        with contextlib.suppress(LabError):  # gone meanwhile: whoever stops it looks whether it lives
+            run(["kill", f"-{sign.value}", "--", str(pid)], root=True)
 
 
 def unmount_under(*roots: Path) -> None:
@@ -120,14 +121,14 @@ def unmount_under(*roots: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory, as root where it holds root's files."""
-    if not path.exists():
-        return
-    run(["rm", "-rf", "--one-file-system", str(path)], root=not is_root() and not _is_all_ours(path))
-
-
-def _is_all_ours(path: Path) -> bool:
-    return all(entry.lstat().st_uid == os.geteuid() for entry in [path, *path.iterdir()])
+    """Remove a directory or file, as root where root or rootless containers own files in it."""
+    command = ["rm", "-rf", "--one-file-system", str(path)]
+    try:
+        run(command)
+    except LabError:
+        if is_root():
+            raise
+        run(command, root=True)
 
 
 def leftovers(home: Home) -> tuple[int, ...]:

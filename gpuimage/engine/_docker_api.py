@@ -247,7 +247,18 @@ def run_container(client: APIClient, name: str, stdin: bytes, seconds: float) ->
                     return RunResult(status, output.text(1), output.text(2))
             return RunResult(-1, output.text(1), output.text(2), timed_out=True)
         finally:
-            sock.close()
+            _hang_up(sock)
+
+
+def _hang_up(sock: Any) -> None:
+    """Close a hijacked connection: the SDK's object, the answer that it came from, and the socket itself."""
+    raw = getattr(sock, "_sock", sock)
+    with contextlib.suppress(OSError):
+        raw.shutdown(socket.SHUT_RDWR)  # wakes the threads that wait on it
+    for part in (getattr(sock, "_response", None), sock, raw):
+        with contextlib.suppress(OSError, ValueError):  # each may have closed the next already
+            if part is not None:
+                part.close()
 
 
 def _not_started(problem: docker.errors.APIError) -> RunResult:

@@ -18,13 +18,14 @@ from gpuimage.engine.failures import LOG_LINES, StepFailure, build_error
 from gpuimage.engine.lines import LineMap
 from gpuimage.engine.staging import ignore_file
 from gpuimage.engine.types import BuildEvent, BuildRequest, ImageInfo, LayerInfo, OnEvent
-from gpuimage.errors import GpuImageError
+from gpuimage.errors import GpuImageError, UnavailableError
 
 _STEP = re.compile(r"(?:\[(?P<stage>\d+)/\d+\] )?STEP (?P<number>\d+)/\d+: (?P<text>.*)")
 _COMMIT = re.compile(r"(?:\[\d+/\d+\] )?COMMIT(?: .*)?")
 _MADE = re.compile(r"--> (?P<id>[0-9a-f]{11,64})")
 _CACHED = re.compile(r"--> Using cache (?P<id>[0-9a-f]+)")
 _ID = re.compile(r"[0-9a-f]{64}")
+_EXPORTING = "exporting to image"
 _SOURCE = re.compile(
     r"initializing source docker://(?P<image>[^:\s]+(?::\d+)?[^\s:]*(?::[\w.-]+)?)"
     r"|short-name \"(?P<short>[^\"]+)\""
@@ -46,9 +47,11 @@ class OutputReader:
         self._log: deque[str] = deque(maxlen=LOG_LINES)
         self.made: list[str] = []
         self._cached = ""
+        self._last = ""
 
     def read(self, line: str) -> None:
         """Take one line."""
+        self._last = line
         if step := _STEP.fullmatch(line):
             self._begin(int(step["stage"] or 1), int(step["number"]), step["text"])
         elif cached := _CACHED.fullmatch(line):
@@ -56,11 +59,11 @@ class OutputReader:
             self._cached = cached["id"]
         elif made := _MADE.fullmatch(line):
             self._made(made["id"])
-        elif _ID.fullmatch(line):
-            return  # the finished image's id; --iidfile has it too
         elif _COMMIT.fullmatch(line):
             self._end("done")
-            self._start("exporting to image", None)
+            self._start(_EXPORTING, None)
+        elif self._step == _EXPORTING and _ID.fullmatch(line):
+            return  # the image's id, which image() returns
         else:
             self._log.append(line)
             self._emit(BuildEvent("output", self._step, self._line, line))
@@ -89,11 +92,17 @@ class OutputReader:
             self._open = False
             self._emit(BuildEvent(kind, self._step, self._line, seconds=time.monotonic() - self._since))
 
-    def check(self, status: int) -> None:
-        """Close the last step; raises the error for a build that ended with another status than 0."""
+    def image(self, status: int) -> str:
+        """Close the last step and return the image's id; raises the error for a build that failed.
+
+        The id is the last line (with --iidfile buildah would not say which images it makes on the way).
+        """
         if status != 0:
             raise self.failure(status)
         self._end("done")
+        if not _ID.fullmatch(self._last):
+            raise UnavailableError("the build ended without saying the image's id", why=self._last or None)
+        return self._last
 
     def failure(self, status: int) -> GpuImageError:
         """Return the error for a build that ended with this status."""
@@ -119,8 +128,8 @@ class OutputReader:
 
 
 @contextmanager
-def build_files(request: BuildRequest) -> Iterator[tuple[Path, list[str]]]:
-    """Write the Dockerfile and the ignore file outside the context; yields where the id goes, and options."""
+def build_files(request: BuildRequest) -> Iterator[list[str]]:
+    """Write the Dockerfile and the ignore file outside the context; yields the options that name them."""
     with tempfile.TemporaryDirectory(prefix="gpuimage-") as name:
         directory = Path(name)
         dockerfile = directory / "Dockerfile"
@@ -129,7 +138,7 @@ def build_files(request: BuildRequest) -> Iterator[tuple[Path, list[str]]]:
         if ignore := ignore_file(request):
             (directory / "ignore").write_text(ignore)
             options += ["--ignorefile", str(directory / "ignore")]
-        yield directory / "image-id", options
+        yield options
 
 
 def build_options(request: BuildRequest) -> Iterator[str]:

@@ -195,12 +195,12 @@ def build(command: Sequence[str], request: BuildRequest, on_event: OnEvent, undo
     try:
         with (
             staged(request) as context,
-            libpod.build_files(request) as (iid, files),
+            libpod.build_files(request) as files,
             registries(insecure) as env,
         ):
             line = [
                 # Docker's format keeps SHELL and HEALTHCHECK, which OCI's has no place for.
-                *(*command, "--format", "docker", "--layers", "--force-rm", "--iidfile", str(iid)),
+                *(*command, "--format", "docker", "--layers", "--force-rm"),
                 *files,
                 *libpod.build_options(request),
                 str(context),
@@ -209,8 +209,7 @@ def build(command: Sequence[str], request: BuildRequest, on_event: OnEvent, undo
                 for text in running:
                     reader.read(text)
                 status = running.returncode
-            reader.check(status)
-            return iid.read_text().strip()
+            return reader.image(status)
     except BaseException:
         undo(reader.made)
         raise

@@ -80,23 +80,38 @@ def wait_until(ready: Callable[[], bool], pid: int, log: Path, what: str, second
 
 def stop(pids: Sequence[int], *, seconds: float = 20, group: bool = False) -> None:
     """End processes by id, or their process groups: politely, then for good after some seconds."""
+    targets = [-pid for pid in pids] if group else list(pids)
     for sign in (signal.SIGTERM, signal.SIGKILL):
-        alive = [pid for pid in pids if _is_alive(pid)]
-        for pid in alive:
-            _send(-pid if group else pid, sign)
+        targets = [target for target in targets if _is_alive(target)]
+        for target in targets:
+            _send(target, sign)
         deadline = time.monotonic() + seconds
-        while alive and time.monotonic() < deadline:
+        while targets and time.monotonic() < deadline:
             time.sleep(0.05)
-            alive = [pid for pid in alive if _is_alive(pid)]
-        if not alive:
-            return
+            targets = [target for target in targets if _is_alive(target)]
 
 
-def _is_alive(pid: int) -> bool:
+def _is_alive(target: int) -> bool:
+    """Return whether a process lives; for a negative number, whether any of its process group does."""
     with contextlib.suppress(ChildProcessError):  # not ours, or reaped already
-        os.waitpid(pid, os.WNOHANG)
-    state = read_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
-    return bool(state) and state[0] not in {"Z", "X"}
+        os.waitpid(abs(target), os.WNOHANG)
+    if target > 0:
+        return _state(target) not in {"", "Z", "X"}
+    members = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return any(_group(pid) == -target and _state(pid) not in {"", "Z", "X"} for pid in members)
+
+
+def _state(pid: int) -> str:
+    """Return the letter of a process's state (proc(5)); empty when it is gone."""
+    fields = read_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return fields[0] if fields else ""
+
+
+def _group(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return 0
 
 
 def _send(pid: int, sign: signal.Signals) -> None:

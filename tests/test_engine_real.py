@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gpuimage import process
-from gpuimage.engine import BuildEvent, BuildRequest, Engine, ImageInfo
+from gpuimage.engine import BuildEvent, BuildRequest, Engine, ImageInfo, buildx
 from gpuimage.engine.context import load_ignore, walk
+from gpuimage.engine.docker import DockerEngine
 from gpuimage.errors import BuildError, SpecError, UnavailableError
 
 if TYPE_CHECKING:
@@ -29,13 +30,20 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 BASE = "python:3.13-slim-trixie"
-ENGINES = ("docker", "podman", "buildah")
+ENGINES = ("docker", "buildx", "podman", "buildah")
 
 
 @pytest.fixture(scope="module", params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> Engine:
-    found: Engine = request.getfixturevalue(f"{request.param}_engine")
-    return found
+    """Docker twice: with BuildKit through its API whatever is installed, and with buildx where it is."""
+    if request.param not in ("docker", "buildx"):
+        found: Engine = request.getfixturevalue(f"{request.param}_engine")
+        return found
+    request.getfixturevalue("docker_engine")
+    if request.param == "buildx" and not buildx.available():
+        pytest.skip("the docker CLI has no buildx plugin here")
+    lab: Lab = request.getfixturevalue("lab")
+    return DockerEngine(lab.docker_host, builder="api" if request.param == "docker" else "buildx")
 
 
 @pytest.fixture(scope="module")
@@ -430,8 +438,9 @@ import signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background ignores it
 from gpuimage.engine import BuildRequest, select
+from gpuimage.engine.docker import DockerEngine
 name, host, what, text, context = sys.argv[1:]
-engine = select(name, host=host or None)
+engine = DockerEngine(host, builder=name) if host else select(name)
 print("ready", flush=True)
 if what == "build":
     request = BuildRequest(text, Path(context), tags=("gpuimage-test/interrupted:1",))
@@ -443,9 +452,10 @@ else:
 
 def interrupt(engine: Engine, lab: Lab, what: str, text: str, more: str, begun: Callable[[], bool]) -> str:
     """Run a build or a command in a process of its own and press Ctrl-C once it has begun."""
-    host = lab.docker_host if engine.name == "docker" else ""
+    host = lab.docker_host if isinstance(engine, DockerEngine) else ""
+    name = engine.builder if isinstance(engine, DockerEngine) else engine.name
     child = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, engine.name, host, what, text, more],
+        [sys.executable, "-c", INTERRUPTED, name, host, what, text, more],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gpuimage.engine import BuildEvent, BuildRequest
 from gpuimage.engine.buildkit import Tracker
-from gpuimage.engine.buildx import PlainReader
+from gpuimage.engine.buildx import PlainReader, RawReader
 from gpuimage.engine.wire import Log, Status, Update, Vertex, WireError, decode, fields, from_json
 from gpuimage.errors import BuildError, UnavailableError
 
@@ -238,6 +238,30 @@ def test_killed_for_memory_is_explained() -> None:
     name = "[builder 2/2] RUN pip wheel     torch"
     tracker.update(Update((Vertex("a", name, started=1.0, completed=2.0, error="exit code: 137"),)))
     assert "MAX_JOBS" in str(tracker.failure(""))
+
+
+@pytest.mark.parametrize("indent", [None, 2], ids=["one line each", "indented, as buildx 0.13 writes"])
+def test_rawjson_is_read_line_by_line_and_other_lines_are_passed_over(indent: int | None) -> None:
+    messages = [
+        {"vertexes": [{"digest": "a", "name": "[builder 2/2] RUN x", "started": "1970-01-01T00:00:01Z"}]},
+        {"logs": [{"vertex": "a", "stream": 1, "data": base64.b64encode(b"}\n{\n").decode()}]},
+        {"warnings": []},
+    ]
+    lines = ["WARNING: something else"]
+    for message in messages:
+        lines += json.dumps(message, indent=indent).splitlines()
+    lines.append("ERROR: failed to solve: x")
+    reader = RawReader()
+    passed, updates = [], []
+    for line in lines:
+        update = reader.read(line)
+        if update is not None:
+            updates.append(update)
+        elif not reader.inside:
+            passed.append(line)
+    assert [event.text for event in events_of(*updates)] == ["", "}", "{"]
+    assert len(updates) == 3
+    assert passed == ["WARNING: something else", "ERROR: failed to solve: x"]
 
 
 def test_plain_progress_of_an_older_buildx_becomes_the_same_events() -> None:

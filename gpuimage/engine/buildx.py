@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -94,25 +94,46 @@ def _options(request: BuildRequest, network: str | None) -> Iterator[str]:
             yield from ("--allow", "network.host")
 
 
-def _updates(lines: process.StreamingProcess, raw: bool, rest: list[str]) -> Iterator[Update]:
-    plain = PlainReader()
+def _updates(lines: Iterable[str], raw: bool, rest: list[str]) -> Iterator[Update]:
+    reader = RawReader() if raw else PlainReader()
     for line in lines:
-        if not raw:
-            update = plain.read(line)
-        else:
-            try:
-                message = json.loads(line)
-            except ValueError:
-                message = None
-            update = from_json(message) if isinstance(message, dict) else None
-        if update is None:
-            rest.append(line)
-        else:
+        update = reader.read(line)
+        if update is not None:
             yield update
+        elif not reader.inside:
+            rest.append(line)
+
+
+class RawReader:
+    """Reads `--progress=rawjson`: one object a line, or, in buildx 0.13, indented over many lines."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+
+    @property
+    def inside(self) -> bool:
+        """Whether the last line belongs to an object that has not ended."""
+        return bool(self._parts)
+
+    def read(self, line: str) -> Update | None:
+        """Return the object that a line completes; None for one that completes none."""
+        if not self._parts and not line.startswith("{"):
+            return None
+        self._parts.append(line)
+        if not line.startswith("}") and not (len(self._parts) == 1 and line.endswith("}")):
+            return None
+        text = "\n".join(self._parts)
+        self._parts.clear()
+        try:
+            return from_json(json.loads(text))
+        except ValueError:
+            return None
 
 
 class PlainReader:
     """Reads `--progress=plain` of an older buildx: "#5 [2/3] RUN x", "#5 0.1 text", "#5 DONE 0.3s"."""
+
+    inside = False
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}

@@ -1,0 +1,240 @@
+"""What the loader would find, and what it would not: glibc's search, over files instead of a running process."""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from gpuimage.inspect.types import Inspection, Library
+
+_TRIPLETS = {"EM_X86_64": "x86_64-linux-gnu", "EM_AARCH64": "aarch64-linux-gnu"}
+_EXTENSION = re.compile(r"\.(cpython-\w+|abi3)[\w-]*\.so$")
+_PROGRAM_DIRS = (
+    "/bin/",
+    "/sbin/",
+    "/usr/bin/",
+    "/usr/sbin/",
+    "/usr/local/bin/",
+    "/usr/local/sbin/",
+    "/usr/local/cuda/bin/",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A name that a library needs and the loader would not find; `elsewhere` are files of that name off its path."""
+
+    library: str
+    needed: str
+    elsewhere: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """Every library's needs, sorted by what a missing one means.
+
+    `missing`: nowhere in the image, and needed by what Python or a program loads. `optional`: nowhere, but only
+    plug-ins that nothing here links to want it. `off_path`: there, where the loader does not look by itself (its
+    package loads it first). `driver`: injected from the host when the container starts. `checked` counts libraries.
+    """
+
+    checked: int
+    missing: tuple[Missing, ...]
+    optional: tuple[Missing, ...]
+    off_path: tuple[Missing, ...]
+    driver: tuple[Missing, ...]
+
+
+class Family(msgspec.Struct, frozen=True):
+    """Libraries that `head` opens by name; a member may be a pattern where its name carries a version."""
+
+    family: str
+    head: str
+    members: tuple[str, ...]
+    source: str
+    verified: bool
+
+
+class _Driver(msgspec.Struct, frozen=True):
+    names: frozenset[str]
+    source: str
+    verified: bool
+
+
+class _Paths(msgspec.Struct, frozen=True):
+    patterns: tuple[str, ...]
+    source: str
+    verified: bool
+
+    def match(self, path: str) -> bool:
+        return any(fnmatch.fnmatchcase(path, pattern) for pattern in self.patterns)
+
+
+class _Table(msgspec.Struct, frozen=True):
+    families: tuple[Family, ...]
+    roots: _Paths
+    optional: _Paths
+    driver: _Driver
+
+
+@cache
+def _table() -> _Table:
+    text = files("gpuimage").joinpath("data/dlopen_families.json").read_bytes()
+    return msgspec.json.decode(text, type=_Table)
+
+
+def families() -> tuple[Family, ...]:
+    """The table of libraries that are opened by name at run time."""
+    return _table().families
+
+
+def driver_libraries() -> frozenset[str]:
+    """Names that the NVIDIA container toolkit brings from the host."""
+    return _table().driver.names
+
+
+def closure(inspection: Inspection, *, env: Mapping[str, str] | None = None) -> Closure:
+    """Resolve what every library needs, each as if it were loaded first in a process of its own.
+
+    A container's environment gives LD_LIBRARY_PATH. Linear in libraries times what they need.
+    """
+    loader = _Loader(inspection, (env or {}).get("LD_LIBRARY_PATH", ""))
+    loaded = loader.reached_from_roots()
+    groups: dict[str, dict[tuple[str, str], Missing]] = {
+        "missing": {},
+        "optional": {},
+        "off_path": {},
+        "driver": {},
+    }
+    for library in inspection.libraries:
+        for owner, needed in loader.unresolved(library):
+            elsewhere = loader.named(needed, owner)
+            if needed in driver_libraries():
+                kind = "driver"
+            elif elsewhere:
+                kind = "off_path"
+            else:
+                kind = "missing" if owner.path in loaded else "optional"
+            groups[kind][owner.path, needed] = Missing(owner.path, needed, elsewhere)
+    return Closure(
+        checked=len(inspection.libraries),
+        **{kind: tuple(found[key] for key in sorted(found)) for kind, found in groups.items()},
+    )
+
+
+class _Loader:
+    """glibc's rules for one image."""
+
+    def __init__(self, inspection: Inspection, library_path: str) -> None:
+        self._image = inspection
+        self._library_path = tuple(entry for entry in re.split("[:;]", library_path) if entry)
+        self._by_name: dict[str, list[Library]] = {}
+        for library in inspection.libraries:
+            for name in {library.name, library.soname or library.name}:
+                self._by_name.setdefault(name, []).append(library)
+        for link in inspection.links:
+            target = inspection.library(link)
+            name = link.rsplit("/", 1)[-1]
+            if target is not None and target not in self._by_name.setdefault(name, []):
+                self._by_name[name].append(target)
+        self._found: dict[tuple[str, tuple[str, ...], str, int], Library | None] = {}
+
+    def named(self, name: str, like: Library) -> tuple[str, ...]:
+        """Files of a name that a library could load, wherever they are."""
+        return tuple(other.path for other in self._by_name.get(name, ()) if _fits(other, like))
+
+    def reached_from_roots(self) -> set[str]:
+        """Paths of all libraries that extension modules and programs load, by search path or from elsewhere."""
+        todo = [lib for lib in self._image.libraries if _is_root(lib.path)]
+        reached: set[str] = set()
+        while todo:
+            library = todo.pop()
+            if library.path in reached:
+                continue
+            reached.add(library.path)
+            for needed in library.needed:
+                todo.extend(other for other in self._by_name.get(needed, ()) if _fits(other, library))
+        return reached
+
+    def unresolved(self, root: Library) -> list[tuple[Library, str]]:
+        """What stays unfound when `root` is loaded: (library, name), breadth first as the loader goes."""
+        loaded = {root.name, root.soname or root.name}
+        queue: list[tuple[Library, tuple[Library, ...]]] = [(root, ())]
+        missing: list[tuple[Library, str]] = []
+        seen = {root.path}
+        while queue:
+            library, chain = queue.pop(0)
+            for needed in library.needed:
+                if needed in loaded or needed.startswith("ld-linux"):
+                    continue
+                found = self._search(needed, library, chain)
+                if found is None:
+                    missing.append((library, needed))
+                    continue
+                loaded |= {needed, found.soname or found.name}
+                if found.path not in seen:
+                    seen.add(found.path)
+                    queue.append((found, (library, *chain)))
+        return missing
+
+    def _search(self, needed: str, library: Library, chain: tuple[Library, ...]) -> Library | None:
+        if "/" in needed:
+            found = self._image.library(needed)
+            return found if found and _fits(found, library) else None
+        directories: list[str] = []
+        if (
+            not library.runpath
+        ):  # DT_RPATH counts only without DT_RUNPATH, and is inherited from who loaded this
+            for owner in (library, *chain):
+                if not owner.runpath:
+                    directories += _expand(owner.rpath, owner)
+        directories += self._library_path
+        directories += _expand(library.runpath, library)
+        key = (needed, tuple(directories), library.machine, library.bits)
+        if key not in self._found:
+            self._found[key] = self._in(
+                needed, [*directories, *self._image.ld_so_conf, *_default(library)], library
+            )
+        return self._found[key]
+
+    def _in(self, needed: str, directories: list[str], like: Library) -> Library | None:
+        for directory in dict.fromkeys(directories):
+            found = self._image.library(f"{directory}/{needed}")
+            if found is not None and _fits(found, like):
+                return found
+        return None
+
+
+def _is_root(path: str) -> bool:
+    """Whether something loads this file first: Python an extension module, a shell a program, a table row the rest."""
+    if _table().optional.match(path):
+        return False
+    return bool(_EXTENSION.search(path)) or path.startswith(_PROGRAM_DIRS) or _table().roots.match(path)
+
+
+def _fits(library: Library, like: Library) -> bool:
+    return (library.machine, library.bits) == (like.machine, like.bits)
+
+
+def _expand(entries: tuple[str, ...], library: Library) -> list[str]:
+    """$ORIGIN is the directory of the library that carries the entry; $LIB and $PLATFORM are the usual ones."""
+    origin = posixpath.dirname(library.path)
+    triplet = _TRIPLETS.get(library.machine, "")
+    names = {"ORIGIN": origin, "LIB": f"lib/{triplet}", "PLATFORM": triplet.partition("-")[0]}
+    return [
+        re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda m: names.get(m[1] or m[2], m[0]), entry) for entry in entries
+    ]
+
+
+def _default(library: Library) -> list[str]:
+    triplet = _TRIPLETS.get(library.machine)
+    wide = ["/lib64", "/usr/lib64"] if library.bits == 64 else []
+    local = [f"/lib/{triplet}", f"/usr/lib/{triplet}", f"/usr/local/lib/{triplet}"] if triplet else []
+    return [*local, *wide, "/lib", "/usr/lib"]

@@ -251,17 +251,14 @@ class DockerEngine:
 
 
 def _transfer(step: str, message: Mapping[str, Any], on_event: OnEvent) -> None:
+    """Emit one message of a pull or push; one without numbers says that a layer is there, or done."""
+    if not message.get("id"):
+        return
     detail = message.get("progressDetail") or {}
-    if message.get("id") and "current" in detail:
-        on_event(
-            BuildEvent(
-                "transfer",
-                step,
-                text=f"{message['id']} {message.get('status', '')}".strip(),
-                current=int(detail["current"]),
-                total=int(detail["total"]) if detail.get("total") else None,
-            )
-        )
+    text = f"{message['id']} {message.get('status', '')}".strip()
+    current = int(detail["current"]) if "current" in detail else None
+    total = int(detail["total"]) if detail.get("total") else None
+    on_event(BuildEvent("transfer", step, text=text, current=current, total=total))
 
 
 def _split(reference: str) -> tuple[str, str]:

@@ -88,7 +88,7 @@ def driver_need(cuda: str) -> DriverNeed | Unknown:
         cuda=row.cuda,
         full=full,
         floor=lowest,
-        source=row.source if floor.source == row.source else f"{row.source}; {floor.source}",
+        source=floor.source if row.source in floor.source else f"{row.source}; {floor.source}",
         verified=row.verified and floor.verified,
     )
 

@@ -24,7 +24,9 @@ _CUDA = re.compile(
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PYTHON_PACKAGES = ("ca-certificates", "python3", "python3-pip", "python3-venv")
 _DEVEL_PACKAGES = ("g++", "gcc", "make", "ninja-build", "python3-dev")
-_FORMAT = 1  # raise it when the same recipe gives other images: the cached ones are then made anew
+# Debian's minimal system has apt of itself, Ubuntu's does not.
+_APT = {"debian": (), "ubuntu": ("apt", "ubuntu-keyring")}
+_FORMAT = 2  # raise it when the same recipe gives other images: the cached ones are then made anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +165,14 @@ def _overlay(home: Home, work: Path, wanted: Recipe) -> Path | None:
 
 
 def _rootfs(wanted: Recipe, overlay: Path | None) -> Rootfs:
+    apt = _APT[wanted.distribution.family]
     if wanted.kind == "plain":
-        return Rootfs(wanted.distribution, ("ca-certificates",))
+        return Rootfs(wanted.distribution, ("ca-certificates", *apt))
     if wanted.kind == "python":
         managed = ("/usr/lib/python3*/EXTERNALLY-MANAGED",)  # the official image lets pip install
-        return Rootfs(wanted.distribution, _PYTHON_PACKAGES, managed, overlay)
+        return Rootfs(wanted.distribution, (*_PYTHON_PACKAGES, *apt), managed, overlay)
     more = _DEVEL_PACKAGES if wanted.flavor == "devel" else ()
-    return Rootfs(wanted.distribution, (*_PYTHON_PACKAGES, *more), (), overlay)
+    return Rootfs(wanted.distribution, (*_PYTHON_PACKAGES, *more, *apt), (), overlay)
 
 
 def _config(wanted: Recipe) -> dict[str, object]:

@@ -28,7 +28,6 @@ cgroup_manager = "cgroupfs"
 events_logger = "file"
 lock_type = "file"
 runtime = "runc"
-static_dir = "{root}/libpod"
 tmp_dir = "{run}/libpod"
 volume_path = "{root}/volumes"
 

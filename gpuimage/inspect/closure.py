@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
 import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-
-import msgspec
 
 from gpuimage.inspect.types import Inspection, Library
+from gpuimage.tables import driver_libraries, opened_by_name, optional_plugin
 
 _TRIPLETS = {"EM_X86_64": "x86_64-linux-gnu", "EM_AARCH64": "aarch64-linux-gnu"}
 _EXTENSION = re.compile(r"\.(cpython-\w+|abi3)[\w-]*\.so$")
@@ -50,54 +46,6 @@ class Closure:
     optional: tuple[Missing, ...]
     off_path: tuple[Missing, ...]
     driver: tuple[Missing, ...]
-
-
-class Family(msgspec.Struct, frozen=True):
-    """Libraries that `head` opens by name; a member may be a pattern where its name carries a version."""
-
-    family: str
-    head: str
-    members: tuple[str, ...]
-    source: str
-    verified: bool
-
-
-class _Driver(msgspec.Struct, frozen=True):
-    names: frozenset[str]
-    source: str
-    verified: bool
-
-
-class _Paths(msgspec.Struct, frozen=True):
-    patterns: tuple[str, ...]
-    source: str
-    verified: bool
-
-    def match(self, path: str) -> bool:
-        return any(fnmatch.fnmatchcase(path, pattern) for pattern in self.patterns)
-
-
-class _Table(msgspec.Struct, frozen=True):
-    families: tuple[Family, ...]
-    roots: _Paths
-    optional: _Paths
-    driver: _Driver
-
-
-@cache
-def _table() -> _Table:
-    text = files("gpuimage").joinpath("data/dlopen_families.json").read_bytes()
-    return msgspec.json.decode(text, type=_Table)
-
-
-def families() -> tuple[Family, ...]:
-    """The table of libraries that are opened by name at run time."""
-    return _table().families
-
-
-def driver_libraries() -> frozenset[str]:
-    """Names that the NVIDIA container toolkit brings from the host."""
-    return _table().driver.names
 
 
 def closure(inspection: Inspection, *, env: Mapping[str, str] | None = None) -> Closure:
@@ -214,9 +162,9 @@ class _Loader:
 
 def _is_root(path: str) -> bool:
     """Whether something loads this file first: Python an extension module, a shell a program, a table row the rest."""
-    if _table().optional.match(path):
+    if optional_plugin(path):
         return False
-    return bool(_EXTENSION.search(path)) or path.startswith(_PROGRAM_DIRS) or _table().roots.match(path)
+    return bool(_EXTENSION.search(path)) or path.startswith(_PROGRAM_DIRS) or opened_by_name(path)
 
 
 def _fits(library: Library, like: Library) -> bool:

@@ -27,6 +27,13 @@ from gpuimage.tables.images import (
     os_python,
     smallest_flavor,
 )
+from gpuimage.tables.loader import (
+    DlopenFamily,
+    dlopen_families,
+    driver_libraries,
+    opened_by_name,
+    optional_plugin,
+)
 from gpuimage.tables.require import RequireCuda, StartVerdict, require_cuda, start_verdict
 from gpuimage.tables.sizes import SizeFact, base_size, torch_set_bytes
 from gpuimage.tables.torch import TorchRelease, cuda_of_variant, torch_release, torch_versions
@@ -37,6 +44,7 @@ __all__ = [
     "CudaRange",
     "CudaRelease",
     "DataError",
+    "DlopenFamily",
     "DriverNeed",
     "DriverVerdict",
     "Gpu",
@@ -54,7 +62,9 @@ __all__ = [
     "cuda_range_for",
     "cuda_release",
     "cuda_tag",
+    "dlopen_families",
     "driver_cuda",
+    "driver_libraries",
     "driver_need",
     "driver_verdict",
     "edition",
@@ -64,6 +74,8 @@ __all__ = [
     "library_family",
     "nvcc_capabilities",
     "nvidia_wheel",
+    "opened_by_name",
+    "optional_plugin",
     "os_python",
     "require_cuda",
     "smallest_flavor",

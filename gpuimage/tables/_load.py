@@ -223,6 +223,16 @@ def stand_ins() -> rows.StandIns:
 
 
 @cache
+def dlopen_families() -> rows.DlopenFamilies:
+    """dlopen_families.json."""
+
+    def law(table: rows.DlopenFamilies) -> Iterator[str]:
+        yield from twice("family of", (row.head for row in table.families))
+
+    return read("dlopen_families.json", rows.DlopenFamilies, law)
+
+
+@cache
 def edition() -> rows.Edition:
     """edition.json."""
     return read("edition.json", rows.Edition)

@@ -112,6 +112,11 @@ class Lock:
     resolved: str = ""
     options: tuple[str, ...] = ()
 
+    @property
+    def download_bytes(self) -> int:
+        """The bytes to download, as far as the index told them."""
+        return sum(package.download_bytes or 0 for package in self.packages)
+
     def version(self, name: str) -> str | None:
         """The locked version of a distribution, or None where the lock does not hold it."""
         wanted = canonicalize_name(name)

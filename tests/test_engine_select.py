@@ -107,7 +107,7 @@ def test_too_small_a_disk_is_refused_with_numbers() -> None:
     with pytest.raises(UnavailableError) as caught:
         check_disk(health, 4_000_000_000)
     text = str(caught.value)
-    for part in ("10.0 GB needed", "9.0 GB free", "/var/lib/docker", "4.0 GB", "docker system prune"):
+    for part in ("10.00 GB needed", "9.00 GB free", "/var/lib/docker", "4.00 GB", "docker system prune"):
         assert part in text
 
 

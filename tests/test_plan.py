@@ -74,7 +74,7 @@ def test_devel_gets_the_newest_devel_base_of_its_cuda_once(tmp_path: Path) -> No
     assert made.variant == "cu128"
     assert not any(
         "cuda-toolkit" in p for step in made.final.steps if step.kind == "apt" for p in step.packages
-    )  # type: ignore[union-attr]
+    )
 
 
 def test_a_cpu_set_gets_cpu_wheels_and_no_driver_contract(tmp_path: Path) -> None:
@@ -247,11 +247,10 @@ def test_compile_builds_in_a_devel_stage_for_exactly_arch_and_ships_only_wheels(
 
 
 def test_compile_without_arch_or_gpus_is_refused(tmp_path: Path) -> None:
-    assert "compile" in str(
-        refused(
-            tmp_path, 'cuda: "12.8"\nwheels: [torch==2.9.1]\ncompile: [{package: flash-attn==2.8.3}]\n'
-        ).where.key
-    )  # type: ignore[union-attr]
+    text = 'cuda: "12.8"\nwheels: [torch==2.9.1]\ncompile: [{package: flash-attn==2.8.3}]\n'
+    where = refused(tmp_path, text).where
+    assert where is not None
+    assert "compile" in str(where.key)
 
 
 def test_the_locked_source_is_what_the_builder_compiles(tmp_path: Path) -> None:
@@ -269,7 +268,7 @@ def test_the_locked_source_is_what_the_builder_compiles(tmp_path: Path) -> None:
 )
 def test_each_jit_profile_brings_exactly_its_compiler(tmp_path: Path, jit: str, wanted: set[str]) -> None:
     made = make(tmp_path, f"wheels: [torch==2.13.0]\njit: {jit}\n")
-    packages = {p for step in made.final.steps if step.kind == "apt" for p in step.packages}  # type: ignore[union-attr]
+    packages = {p for step in made.final.steps if step.kind == "apt" for p in step.packages}
     assert packages == wanted
 
 
@@ -286,7 +285,7 @@ def test_nvcc_on_cuda_12_comes_as_packages_of_a_cuda_base(tmp_path: Path) -> Non
     assert str(made.base) == "nvidia/cuda:12.8.1-base-ubuntu24.04"
     assert "cuda-minimal-build-12-8" in {
         p for step in made.final.steps if step.kind == "apt" for p in step.packages
-    }  # type: ignore[union-attr]
+    }
 
 
 # --- the rest -----------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import math
 
 from gpuimage.engine.types import Health
 from gpuimage.errors import UnavailableError
+from gpuimage.units import size
 
 BUILD_FACTOR = 2.5
 """A build holds the image, the downloads of its caches and the layer being written (notes, lesson 13)."""
@@ -27,11 +28,7 @@ def check_disk(health: Health, predicted: int) -> None:
     where = f" in {health.storage}" if health.storage else ""
     prune = "buildah rmi --prune" if health.engine == "buildah" else f"{health.engine} system prune"
     raise UnavailableError(
-        f"not enough disk for this build: {_gb(need)} needed, {_gb(health.free_bytes)} free{where}",
-        why=f"the image is expected to take {_gb(predicted)}; a build needs about {BUILD_FACTOR:g} times that",
+        f"not enough disk for this build: {size(need)} needed, {size(health.free_bytes)} free{where}",
+        why=f"the image is expected to take {size(predicted)}; a build needs about {BUILD_FACTOR:g} times that",
         hint=f"free space with `{prune}`, or move the engine's storage to a larger disk",
     )
-
-
-def _gb(count: int) -> str:
-    return f"{count / 1e9:.1f} GB"

@@ -18,6 +18,7 @@ from gpuimage.plan.targets import choose_arch, choose_driver, read_gpus
 from gpuimage.plan.types import Decision, DriverPlan, Part, Plan, Refusal, Stage, Step
 from gpuimage.plan.wheels import CudaChoice, Wanted, choose_cuda, wanted
 from gpuimage.spec import SpecFile
+from gpuimage.units import size
 
 __all__ = [
     "Decision",
@@ -114,10 +115,9 @@ def _note_lock(draft: Draft, lock: Lock | None, resolution: Resolution) -> None:
                 key="wheels",
             )
         return
-    total = sum(package.download_bytes or 0 for package in lock.packages)
     draft.decide(
         "lock",
-        f"{name}: {len(lock.packages)} wheels, {total / 1e9:.2f} GB to download",
+        f"{name}: {len(lock.packages)} wheels, {size(lock.download_bytes)} to download",
         f"resolved {lock.resolved}, every file pinned by hash",
         key="wheels",
     )

@@ -50,7 +50,9 @@ class Built:
 def main() -> int:
     """Run all benchmarks and print a table; 1 where our image failed its smoke test or a bound does not hold."""
     startup = help_ratio()
-    print(f"gpuimage --help: {startup.ours * 1000:.0f} ms, python -c 'import click': {startup.peer * 1000:.0f} ms")
+    print(
+        f"gpuimage --help: {startup.ours * 1000:.0f} ms, python -c 'import click': {startup.peer * 1000:.0f} ms"
+    )
     print(f"  bound 2 x + 50 ms = {startup.bound * 1000:.0f} ms: {'holds' if startup.holds else 'BROKEN'}")
     home = Home.find()
     running = lab.up(home)
@@ -88,7 +90,7 @@ def help_ratio() -> Startup:
     gpuimage = [str(Path(sys.executable).with_name("gpuimage")), "--help"]
     click = [sys.executable, "-c", "import click"]
     for command in (gpuimage, click):  # the first run of each fills the page cache and writes bytecode
-        _seconds(lambda command=command: _quietly(command))
+        _quietly(command)
     for _ in range(_RUNS):
         ours.append(_seconds(lambda: _quietly(gpuimage)))
         peer.append(_seconds(lambda: _quietly(click)))
@@ -143,10 +145,16 @@ def print_table(ours: Built, naive: Built, report: SmokeReport | None) -> None:
     verdict = "passed" if report and report.passed else "FAILED"
     print(f"\n{'':12}{'size':>10}{'time':>10}   layers")
     for name, built in (("gpuimage", ours), ("naive", naive)):
-        print(f"{name:12}{built.image.size / 1e9:>7.2f} GB{built.seconds:>8.0f} s   {len(built.image.layers)}")
-    print(f"{'ratio':12}{naive.image.size / ours.image.size:>9.2f}x{naive.seconds / ours.seconds:>9.2f}x   smoke test of ours: {verdict}")
+        print(
+            f"{name:12}{built.image.size / 1e9:>7.2f} GB{built.seconds:>8.0f} s   {len(built.image.layers)}"
+        )
+    print(
+        f"{'ratio':12}{naive.image.size / ours.image.size:>9.2f}x{naive.seconds / ours.seconds:>9.2f}x   smoke test of ours: {verdict}"
+    )
     saved = naive.image.size - ours.image.size
-    print(f"{saved / 1e9:.2f} GB less, over a stand-in of the CUDA base that holds fewer libraries than the real one")
+    print(
+        f"{saved / 1e9:.2f} GB less, over a stand-in of the CUDA base that holds fewer libraries than the real one"
+    )
 
 
 def _seconds(call: Callable[[], None]) -> float:

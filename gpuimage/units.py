@@ -1,0 +1,11 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+
+def size(value: int) -> str:
+    """Bytes in decimal units, as registries and `docker images` write them."""
+    for unit, name, digits in ((10**9, "GB", 2), (10**6, "MB", 0), (10**3, "kB", 0)):
+        if value >= unit:
+            return f"{value / unit:.{digits}f} {name}"
+    return f"{value} B"

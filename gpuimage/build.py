@@ -110,6 +110,7 @@ def expectation(plan: Plan, *, require: frozenset[str] = frozenset()) -> Expecta
         require=frozenset(spec.smoke.require) | require,
         image_budget=spec.budget.image,
         layer_budget=spec.budget.layer,
+        wheel_budget=spec.budget.wheel,
     )
 
 

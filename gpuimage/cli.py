@@ -14,6 +14,7 @@ import click
 
 from gpuimage import __version__
 from gpuimage.errors import BuildError, GpuImageError, SpecError
+from gpuimage.units import size
 
 if TYPE_CHECKING:
     from gpuimage.plan import LockPolicy
@@ -95,7 +96,7 @@ def lock_command(spec: Path, *, check: bool) -> None:
             click.echo(f"{spec}: nothing to lock")
             continue
         click.echo(
-            f"{path}: {len(made.lock.packages)} wheels, {_gigabytes(made.lock.packages)}, resolved {made.lock.resolved}"
+            f"{path}: {len(made.lock.packages)} wheels, {size(made.lock.download_bytes)} to download, resolved {made.lock.resolved}"
         )
 
 
@@ -272,10 +273,6 @@ def _existing_lock(file: SpecFile):  # type: ignore[no-untyped-def]  # its type 
     from gpuimage.lock import lock_path, read_lock
 
     return read_lock(lock_path(file.path))
-
-
-def _gigabytes(packages) -> str:  # type: ignore[no-untyped-def]
-    return f"{sum(p.download_bytes or 0 for p in packages) / 1e9:.2f} GB to download"
 
 
 def _policy(text: str | None) -> LockPolicy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from gpuimage.plan import Decision, Part, Plan
+from gpuimage.units import size
 
 _WIDTH = 100
 
@@ -67,14 +68,3 @@ def _span(low: int, high: int) -> str:
     if low == high:
         return size(low)
     return f"{size(low)} to {size(high)}"
-
-
-def size(value: int) -> str:
-    """Bytes in decimal units, as registries and `docker images` write them."""
-    if value >= 1_000_000_000:
-        return f"{value / 1e9:.2f} GB"
-    if value >= 1_000_000:
-        return f"{value / 1e6:.0f} MB"
-    if value >= 1_000:
-        return f"{value / 1e3:.0f} kB"
-    return f"{value} B"

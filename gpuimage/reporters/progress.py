@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, TextIO
 
 from gpuimage.engine import BuildEvent
-from gpuimage.reporters.plan_text import size
 from gpuimage.smoke import Verdict
+from gpuimage.units import size
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from gpuimage.engine import ImageInfo
-from gpuimage.inspect import Closure, Inspection, closure, families
-from gpuimage.smoke.types import Expectation, Status, Verdict
+from gpuimage.inspect import Closure, Inspection, closure
+from gpuimage.smoke.verdict import Expectation, Status, Verdict
+from gpuimage.tables import dlopen_families
+from gpuimage.units import size
 
 _DRIVER = re.compile(
     r"/(libcuda\.so\.\d[\d.]*|libnvidia-ml\.so\.\d[\d.]*|libnvidia-[\w-]+\.so\.\d+\.\d[\d.]*|libcudadebugger\.so\.\d[\d.]*)$"
@@ -94,11 +96,6 @@ def _some(items: list[str]) -> str:
     return ", ".join(items[:_SHOWN]) + more
 
 
-def size(value: int) -> str:
-    """Bytes in decimal units."""
-    return f"{value / 1e9:.2f} GB" if value >= 1_000_000_000 else f"{value / 1e6:.0f} MB"
-
-
 def _elf_closure(files: _Files) -> _Answer:
     found = files.closure
     if not found.checked:
@@ -128,7 +125,7 @@ def _dlopen_families(files: _Files) -> _Answer:
             by_directory.setdefault(directory, set()).add(name)
     checked: list[str] = []
     lost: list[str] = []
-    for family in families():
+    for family in dlopen_families():
         for directory, names in sorted(by_directory.items()):
             if family.head not in names:
                 continue

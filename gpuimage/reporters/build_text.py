@@ -1,0 +1,79 @@
+"""A finished build for people: the image, its layers and wheels against prediction and budget, the smoke report."""
+
+from __future__ import annotations
+
+from gpuimage.build import BuildResult
+from gpuimage.engine import LayerInfo
+from gpuimage.reporters.smoke_text import verdict_lines
+from gpuimage.units import size
+
+_SHOWN = 12
+"""Wheels that are named one by one; a torch image holds sixty."""
+
+
+def build_text(result: BuildResult) -> str:
+    """The result as text, ending in a line break."""
+    width = max(len(label) for label, _ in summary(result))
+    lines = [f"{label:<{width}}  {text}" for label, text in summary(result)]
+    lines += [
+        "",
+        "layers",
+        *(f"  {size(layer.bytes):>9}  {instruction(layer)}" for layer in result.image.layers),
+    ]
+    wheels = wheel_rows(result)
+    if wheels:
+        lines += ["", "wheels, on disk (predicted)"]
+        lines += [f"  {actual:>9}  ({predicted})  {name}" for actual, predicted, name in wheels]
+    lines += ["", *(verdict_lines(result.report) if result.report else ["built, not smoke-tested"])]
+    return "\n".join(lines) + "\n"
+
+
+def summary(result: BuildResult) -> list[tuple[str, str]]:
+    """What was built, as (label, text) rows."""
+    predicted = result.plan.predicted_bytes
+    unknown = sum(part.low is None for part in result.plan.parts)
+    against = [f"predicted {size(predicted[0])} to {size(predicted[1])}"] if predicted else []
+    against += (
+        [f"without {unknown} part{'s' if unknown > 1 else ''} not known"] if predicted and unknown else []
+    )
+    budget = result.plan.spec.spec.budget.image
+    against += [f"budget {size(budget)}"] if budget is not None else []
+    return [
+        ("image", ", ".join(result.tags)),
+        ("id", result.image.id),
+        ("engine", result.engine),
+        ("size", size(result.image.size) + (f" ({', '.join(against)})" if against else "")),
+        *(("pushed", f"{tag} {digest}") for tag, digest in result.digests.items()),
+    ]
+
+
+def wheel_rows(result: BuildResult) -> list[tuple[str, str, str]]:
+    """The largest wheels as (bytes on disk, bytes predicted by the lock, name and version), the rest as one row."""
+    wheels = sorted(result.report.wheels if result.report else (), key=lambda wheel: -wheel.bytes)
+    lock = result.plan.lock
+    predicted = {package.name: package.installed_bytes for package in lock.packages} if lock else {}
+    rows = []
+    for wheel in wheels[:_SHOWN]:
+        expected = predicted.get(wheel.name)
+        rows.append(
+            (
+                size(wheel.bytes),
+                "not known" if expected is None else size(expected),
+                f"{wheel.name} {wheel.version}",
+            )
+        )
+    rest = wheels[_SHOWN:]
+    if rest:
+        known = [predicted.get(wheel.name) for wheel in rest]
+        total = "not known" if None in known else size(sum(value or 0 for value in known))
+        rows.append((size(sum(wheel.bytes for wheel in rest)), total, f"{len(rest)} smaller wheels"))
+    return rows
+
+
+def instruction(layer: LayerInfo) -> str:
+    """The instruction that made a layer, on one line, without what engines put around it."""
+    line = " ".join(layer.created_by.split())
+    for prefix in ("/bin/sh -c #(nop) ", "/bin/sh -c "):
+        line = line.removeprefix(prefix)
+    line = line.removesuffix("# buildkit").strip() or "(no instruction is recorded)"
+    return line if len(line) <= 90 else line[:89] + "…"

@@ -1,0 +1,6 @@
+"""Proof that an image works: four tiers of probes, each with a verdict that says why."""
+
+from gpuimage.smoke.run import smoke, smoke_here
+from gpuimage.smoke.verdict import Expectation, SmokeReport, Status, Tier, Verdict
+
+__all__ = ["Expectation", "SmokeReport", "Status", "Tier", "Verdict", "smoke", "smoke_here"]

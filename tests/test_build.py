@@ -1,0 +1,240 @@
+"""From a spec to a proven image, with real engines and real CUDA wheels."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gpuimage.build import BuildResult, Options, build
+from gpuimage.engine import Engine
+from gpuimage.errors import BuildError, PlanError, SpecError, UnavailableError
+from gpuimage.reporters.progress import Quiet
+from gpuimage.spec import load_spec
+from tests.lab import Lab
+
+pytestmark = pytest.mark.engine
+EXAMPLES = Path(__file__).parent.parent / "examples"
+PYTHON = "python:3.13-slim-trixie"
+
+
+def options(lab: Lab, **more: object) -> Options:
+    return Options(mirrors=lab.mirrors, ca=lab.ca, network="host", **more)  # type: ignore[arg-type]
+
+
+def build_here(work: Path, engine: Engine, lab: Lab, text: str, **more: object) -> BuildResult:
+    lab.base(PYTHON)
+    (work / "spec.yaml").write_text('python: "3.13"\n' + text)
+    return build(load_spec(work / "spec.yaml"), engine, options(lab, **more), Quiet())
+
+
+@pytest.fixture(params=["docker_engine", "podman_engine"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    found: Engine = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def quickstart(engine: Engine, lab: Lab, tmp_path: Path) -> Iterator[BuildResult]:
+    folder = shutil.copytree(EXAMPLES / "quickstart", tmp_path / "quickstart")
+    lab.base(PYTHON)
+    result = build(load_spec(folder / "spec.yaml"), engine, options(lab, policy="locked"), Quiet())
+    yield result
+    for tag in result.tags:
+        engine.remove(tag)
+
+
+def test_the_quickstart_passes_and_carries_nothing_it_should_not(
+    quickstart: BuildResult, engine: Engine
+) -> None:
+    report = quickstart.report
+    assert report is not None
+    assert [v for v in report.verdicts if v.status == "failed"] == []
+    assert {v.tier for v in report.verdicts} == {"T0", "T1", "T2", "T3"}
+    assert any(v.tier == "T2" and v.status == "skipped" and v.reason for v in report.verdicts)
+    predicted = quickstart.plan.predicted_bytes
+    assert predicted is not None
+    wheels = (
+        sum(package.installed_bytes or 0 for package in quickstart.plan.lock.packages)
+        if quickstart.plan.lock
+        else 0
+    )
+    assert wheels * 0.98 < quickstart.image.size < predicted[1] * 1.02
+    assert quickstart.image.user == "10001:10001"
+    with engine.export(quickstart.tags[0]) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+        members = {member.name.removeprefix("./"): member.size for member in archive}
+    assert not [name for name in members if name.endswith(".whl")]
+    assert not [name for name in members if re.match(r"root/\.cache/.", name)]
+    assert members.get("tmp/ca.pem", 0) == 0
+    assert members.get("tmp/spec.lock", 0) == 0
+    assert members["app/saxpy.py"] > 0
+    assert "app/spec.yaml" not in members
+
+
+def test_the_extension_holds_code_for_exactly_the_specs_archs(
+    docker_engine: Engine, lab: Lab, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(EXAMPLES / "extension", tmp_path / "extension")
+    for line in re.findall(
+        r"^FROM (\S+)|--from=(\S+:\S+)", (folder / "Dockerfile").read_text(), re.MULTILINE
+    ):
+        lab.base(line[0] or line[1])
+    result = build(load_spec(folder / "spec.yaml"), docker_engine, options(lab), Quiet())
+    try:
+        assert result.passed, result.report
+        assert result.image.size < 300_000_000  # the devel stage is gigabytes; only its wheel came over
+        library = tmp_path / "libscale.so"
+        with (
+            docker_engine.export(result.tags[0]) as stream,
+            tarfile.open(fileobj=stream, mode="r|") as archive,
+        ):
+            for member in archive:
+                if member.name.endswith("/libscale.so"):
+                    content = archive.extractfile(member)
+                    assert content is not None
+                    library.write_bytes(content.read())
+    finally:
+        docker_engine.remove(result.tags[0])
+    listed = subprocess.run(
+        [str(cuobjdump(tmp_path)), "-lelf", str(library)], capture_output=True, text=True, check=True
+    ).stdout
+    assert sorted(re.findall(r"\.(sm_\w+)\.cubin", listed)) == ["sm_80", "sm_90"]
+    ptx = subprocess.run(
+        [str(cuobjdump(tmp_path)), "-lptx", str(library)], capture_output=True, text=True, check=False
+    ).stdout
+    assert ".ptx" not in ptx
+
+
+def cuobjdump(folder: Path) -> Path:
+    """NVIDIA's own tool, from PyPI."""
+    target = folder / "cuobjdump"
+    if not target.exists():
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--target",
+            str(target),
+            "nvidia-cuda-cuobjdump==13.0.85",
+        ]
+        subprocess.run(command, check=True)
+    tool = next(path for path in target.rglob("cuobjdump") if path.is_file())
+    tool.chmod(0o755)
+    return tool
+
+
+def test_a_failing_step_names_its_spec_key_and_leaves_nothing(engine: Engine, lab: Lab, work: Path) -> None:
+    with pytest.raises(BuildError) as caught:
+        build_here(
+            work, engine, lab, "image: example.com/gpuimage/broken:1\napt: [no-such-package-anywhere]\n"
+        )
+    error = caught.value
+    assert error.exit_code == 4
+    assert error.where is not None
+    assert (error.where.path.name, error.where.line, error.where.key) == ("spec.yaml", 3, "apt")
+    assert "Dockerfile line" in str(error.why)
+    assert any("no-such-package-anywhere" in line for line in error.log)
+    with pytest.raises(SpecError):
+        engine.inspect("example.com/gpuimage/broken:1")
+
+
+def test_a_base_that_is_nowhere_is_unavailable_not_a_failed_step(
+    docker_engine: Engine, lab: Lab, work: Path
+) -> None:
+    (work / "spec.yaml").write_text("image: example.com/gpuimage/x:1\nbase: nosuch/image:1\n")
+    with pytest.raises(UnavailableError) as caught:
+        build(load_spec(work / "spec.yaml"), docker_engine, options(lab), Quiet())
+    assert "nosuch/image:1" in str(caught.value)
+
+
+def test_a_disk_that_is_too_small_stops_before_anything_is_built(
+    docker_engine: Engine, lab: Lab, work: Path
+) -> None:
+    (work / "spec.yaml").write_text(
+        'image: example.com/gpuimage/x:1\npython: "3.13"\nwheels: [numpy==2.3.5]\n'
+    )
+    (work / "spec.lock").write_text("")
+    made = load_spec(work / "spec.yaml")
+    with pytest.raises(SpecError, match="not a lock"):
+        build(made, docker_engine, options(lab, policy="frozen"), Quiet())
+    question = "0" * 64
+    huge = "big==1.0 --hash=sha256:" + "a" * 64 + "  # 1 bytes, 900000000000000 installed"
+    (work / "spec.lock").write_text(
+        f"# gpuimage lock 1, resolved 2026-12-01. Made by `gpuimage lock`; do not edit.\n# inputs: sha256:{question}\n{huge}\n"
+    )
+    with pytest.raises(UnavailableError, match="not enough disk"):
+        build(made, docker_engine, options(lab, policy="frozen"), Quiet())
+
+
+def test_a_stale_lock_stops_a_locked_build(docker_engine: Engine, lab: Lab, work: Path) -> None:
+    for name in ("spec.yaml", "spec.lock", "saxpy.py"):
+        shutil.copy(EXAMPLES / "quickstart" / name, work / name)
+    spec = work / "spec.yaml"
+    spec.write_text(spec.read_text().replace('cuda: "13.0"', 'cuda: "13.1"'))
+    with pytest.raises(PlanError, match="stale"):
+        build(load_spec(spec), docker_engine, options(lab, policy="locked"), Quiet())
+
+
+def test_a_budget_that_is_passed_fails_the_build_with_the_number(
+    docker_engine: Engine, lab: Lab, work: Path
+) -> None:
+    result = build_here(
+        work,
+        docker_engine,
+        lab,
+        "image: example.com/gpuimage/fat:1\nwheels: [numpy==2.3.5]\nbudget: {image: 20MB}\n",
+    )
+    try:
+        assert not result.passed
+        assert result.report is not None
+        assert any(
+            "20" in v.reason and "budget" in v.probe for v in result.report.verdicts if v.status == "failed"
+        )
+    finally:
+        docker_engine.remove(result.tags[0])
+
+
+def test_ctrl_c_stops_a_build_with_130_and_leaves_no_image(
+    docker_engine: Engine, lab: Lab, work: Path
+) -> None:
+    lab.base(PYTHON)
+    (work / "spec.yaml").write_text(
+        'image: example.com/gpuimage/slow:1\npython: "3.13"\nwheels: ["torch==2.13.0"]\n'
+    )
+    command = [
+        sys.executable, "-m", "gpuimage", "build", "spec.yaml", "--engine", "docker", "--host", lab.docker_host, "--network", "host",
+        "--mirror", f"docker.io={lab.registry}", "--progress", "plain", "--no-cache", *(["--ca", str(lab.ca)] if lab.ca else []),
+    ]  # fmt: skip
+    child = subprocess.Popen(
+        command,
+        cwd=work,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
+        start_new_session=True,
+    )
+    assert child.stderr is not None
+    for line in child.stderr:
+        if "pip install" in line:
+            break
+    time.sleep(2)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=120)
+    assert child.returncode == 130, err
+    assert out == ""
+    assert "Traceback" not in err
+    with pytest.raises(SpecError):
+        docker_engine.inspect("example.com/gpuimage/slow:1")

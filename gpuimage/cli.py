@@ -5,6 +5,7 @@ Nothing heavy is imported before a command runs: `--help` and `lint` must answer
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -293,16 +294,26 @@ def _note(text: str) -> None:
     click.echo(text, err=True)
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, as CI servers send it to a job that is cancelled: cleaned up after like Ctrl-C."""
+
+
+def _terminate(_number: int, _frame: object) -> NoReturn:
+    raise _Terminated
+
+
 def main() -> NoReturn:
     """Run the command line; every error of ours becomes a few lines and its exit code, never a traceback."""
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         cli(standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        _note("interrupted: nothing was left behind")
-        sys.exit(130)
+    except (click.Abort, KeyboardInterrupt) as stop:
+        cancelled = isinstance(stop.__cause__ or stop, _Terminated)  # click wraps it into an Abort
+        _note(f"{'terminated' if cancelled else 'interrupted'}: nothing was left behind")
+        sys.exit(143 if cancelled else 130)
     except GpuImageError as error:
         _note(f"error: {error}")
         if isinstance(error, BuildError):

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from gpuimage.build import BuildResult
 from gpuimage.engine import LayerInfo
 from gpuimage.reporters.smoke_text import verdict_lines
 from gpuimage.units import size
+
+# BuildKit writes `RUN |1 A=b /bin/sh -c … # buildkit`, others `/bin/sh -c …` and `/bin/sh -c #(nop) COPY …`.
+_RECORDED = re.compile(
+    r"(?:RUN )?(?:\|\d+ .*?)?(?:/bin/sh -c )(?P<nop>#\(nop\) )?(?P<text>.*?)(?: # buildkit)?"
+)
 
 _SHOWN = 12
 """Wheels that are named one by one; a torch image holds sixty."""
@@ -49,7 +56,9 @@ def summary(result: BuildResult) -> list[tuple[str, str]]:
 
 def wheel_rows(result: BuildResult) -> list[tuple[str, str, str]]:
     """The largest wheels as (bytes on disk, bytes predicted by the lock, name and version), the rest as one row."""
-    wheels = sorted(result.report.wheels if result.report else (), key=lambda wheel: -wheel.bytes)
+    # A distribution package of the base has no RECORD, so nothing is known of its bytes: its layer counts them.
+    found = [wheel for wheel in (result.report.wheels if result.report else ()) if wheel.bytes]
+    wheels = sorted(found, key=lambda wheel: -wheel.bytes)
     lock = result.plan.lock
     predicted = {package.name: package.installed_bytes for package in lock.packages} if lock else {}
     rows = []
@@ -73,7 +82,8 @@ def wheel_rows(result: BuildResult) -> list[tuple[str, str, str]]:
 def instruction(layer: LayerInfo) -> str:
     """The instruction that made a layer, on one line, without what engines put around it."""
     line = " ".join(layer.created_by.split())
-    for prefix in ("/bin/sh -c #(nop) ", "/bin/sh -c "):
-        line = line.removeprefix(prefix)
-    line = line.removesuffix("# buildkit").strip() or "(no instruction is recorded)"
+    match = _RECORDED.fullmatch(line)
+    if match:
+        line = match["text"] if match["nop"] else f"RUN {match['text']}"
+    line = line or "(no instruction is recorded)"
     return line if len(line) <= 90 else line[:89] + "…"

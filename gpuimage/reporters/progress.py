@@ -87,6 +87,7 @@ class Live:
         self._running: dict[str, float] = {}
         self._last: dict[str, str] = {}
         self._bytes: dict[str, tuple[int, int | None]] = {}
+        self._verdict = ""
         self._live = RichLive(
             console=console, get_renderable=self._render, refresh_per_second=8, transient=True
         )
@@ -111,6 +112,8 @@ class Live:
         for name, (current, total) in list(self._bytes.items())[-4:]:
             whole = f" of {size(total)}" if total else ""
             text.append(f"          {_short(name, 40)} {size(current)}{whole}\n", style="dim")
+        if self._verdict:
+            text.append(f"          {_short(self._verdict, self._console.width - 12)}\n", style="dim")
         return text
 
     def stage(self, text: str) -> None:
@@ -147,16 +150,8 @@ class Live:
                 )
 
     def verdict(self, verdict: Verdict) -> None:
-        """Print a verdict above the display."""
-        sign, style = {"passed": ("✓", "green"), "failed": ("✗", "red"), "skipped": ("–", "yellow")}[
-            verdict.status
-        ]
-        self._console.print(
-            f"{sign} {verdict.tier} {verdict.probe}: {verdict.reason}",
-            style=style,
-            markup=False,
-            highlight=False,
-        )
+        """Show the last verdict below; the report prints them all."""
+        self._verdict = f"{verdict.tier} {verdict.probe}: {verdict.reason}"
 
 
 def _short(text: str, width: int = 140) -> str:

@@ -559,7 +559,11 @@ except Exception as error:
 """,
     "cupy": """
 import cupy
-out["runtime"] = cupy.cuda.runtime.runtimeGetVersion()
+try:
+    # The library in use; runtimeGetVersion answers for the copy that cupy was compiled with.
+    out["runtime"] = cupy.cuda.get_local_runtime_version()
+except AttributeError:
+    out["runtime"] = cupy.cuda.runtime.runtimeGetVersion()
 say()
 from cupy.cuda import nvrtc
 try:
@@ -1004,10 +1008,14 @@ except OSError as error:
 else:
     code = cuda.cuInit(0)
     if code:
-        text = ctypes.c_char_p()
-        cuda.cuGetErrorString(code, ctypes.byref(text))
         out["code"] = code
-        out["why"] = (text.value or b"").decode("utf-8", "replace")
+        # A stub answers 34 to everything, and may hold cuInit alone.
+        text = ctypes.c_char_p()
+        if code == 34:
+            out["why"] = "this libcuda.so.1 is a link-time stub, not a driver"
+        elif not cuda.cuGetErrorString(code, ctypes.byref(text)):
+            out["why"] = (text.value or b"").decode("utf-8", "replace")
+        say()
     number = ctypes.c_int()
     if not cuda.cuDriverGetVersion(ctypes.byref(number)):
         out["driver_cuda"] = "{}.{}".format(number.value // 1000, number.value % 1000 // 10)
@@ -1145,7 +1153,9 @@ class GpuProbe(Probe):
         if answer.data is None:
             reason = "the driver's library " + answer.ended
         elif answer.text("code"):
-            reason = "CUDA does not start: error {} ({})".format(answer.text("code"), answer.text("why"))
+            reason = "CUDA does not start: error {} ({})".format(
+                answer.text("code"), answer.text("why") or "unknown"
+            )
             driver = answer.text("driver_cuda")
             reason += f", the driver runs up to CUDA {driver}" if driver else ""
             reason += "" if nodes else ", and there is no /dev/nvidia*"

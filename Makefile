@@ -39,9 +39,7 @@ types: dev ## check types (mypy --strict)
 test: dev ## run all tests; starts its own engine and registry, and stops them again
 	@$(PY) -m pytest $(ARGS)
 
-docs: dev ## write what is generated: the schema of the spec, the examples' Dockerfiles
-	@mkdir -p docs
-	@$(VENV)/bin/gpuimage schema > docs/spec.schema.json
+docs: dev ## write what is generated: the examples' Dockerfiles and .dockerignore files
 	@for spec in examples/*/spec.yaml; do $(VENV)/bin/gpuimage render $$spec -o $${spec%/*} || exit; done
 
 check: lint types test ## lint, types and tests

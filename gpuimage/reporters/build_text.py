@@ -10,9 +10,7 @@ from gpuimage.reporters.smoke_text import verdict_lines
 from gpuimage.units import size
 
 # BuildKit writes `RUN |1 A=b /bin/sh -c … # buildkit`, others `/bin/sh -c …` and `/bin/sh -c #(nop) COPY …`.
-_RECORDED = re.compile(
-    r"(?:RUN )?(?:\|\d+ .*?)?(?:/bin/sh -c )(?P<nop>#\(nop\) )?(?P<text>.*?)(?: # buildkit)?"
-)
+_RECORDED = re.compile(r"(?:RUN )?(?:\|\d+ .*?)?(?:/bin/sh -c )(?P<nop>#\(nop\) )?(?P<text>.*)")
 
 _SHOWN = 12
 """Wheels that are named one by one; a torch image holds sixty."""
@@ -81,7 +79,7 @@ def wheel_rows(result: BuildResult) -> list[tuple[str, str, str]]:
 
 def instruction(layer: LayerInfo) -> str:
     """The instruction that made a layer, on one line, without what engines put around it."""
-    line = " ".join(layer.created_by.split())
+    line = " ".join(layer.created_by.split()).removesuffix("# buildkit").rstrip()
     match = _RECORDED.fullmatch(line)
     if match:
         line = match["text"] if match["nop"] else f"RUN {match['text']}"

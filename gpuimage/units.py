@@ -9,3 +9,8 @@ def size(value: int) -> str:
         if value >= unit:
             return f"{value / unit:.{digits}f} {name}"
     return f"{value} B"
+
+
+def span(low: int, high: int) -> str:
+    """A range of bytes, or one number where both are the same."""
+    return size(low) if low == high else f"{size(low)} to {size(high)}"

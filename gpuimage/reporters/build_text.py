@@ -7,7 +7,7 @@ import re
 from gpuimage.build import BuildResult
 from gpuimage.engine import LayerInfo
 from gpuimage.reporters.smoke_text import verdict_lines
-from gpuimage.units import size
+from gpuimage.units import size, span
 
 # BuildKit writes `RUN |1 A=b /bin/sh -c … # buildkit`, others `/bin/sh -c …` and `/bin/sh -c #(nop) COPY …`.
 _RECORDED = re.compile(r"(?:RUN )?(?:\|\d+ .*?)?(?:/bin/sh -c )(?P<nop>#\(nop\) )?(?P<text>.*)")
@@ -37,7 +37,7 @@ def summary(result: BuildResult) -> list[tuple[str, str]]:
     """What was built, as (label, text) rows."""
     predicted = result.plan.predicted_bytes
     unknown = sum(part.low is None for part in result.plan.parts)
-    against = [f"predicted {size(predicted[0])} to {size(predicted[1])}"] if predicted else []
+    against = [f"predicted {span(*predicted)}"] if predicted else []
     against += (
         [f"without {unknown} part{'s' if unknown > 1 else ''} not known"] if predicted and unknown else []
     )

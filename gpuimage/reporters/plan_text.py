@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from gpuimage.plan import Decision, Part, Plan
-from gpuimage.units import size
+from gpuimage.units import span
 
 _WIDTH = 100
 
@@ -56,15 +56,9 @@ def _parts(plan: Plan) -> list[str]:
     if total:
         unknown = sum(1 for part in plan.parts if part.low is None)
         more = f", and {unknown} part{'s' if unknown > 1 else ''} not known" if unknown else ""
-        lines.append(f"  {_span(*total):>20}  together{more}")
+        lines.append(f"  {span(*total):>20}  together{more}")
     return lines
 
 
 def _range(part: Part) -> str:
-    return "not known" if part.low is None or part.high is None else _span(part.low, part.high)
-
-
-def _span(low: int, high: int) -> str:
-    if low == high:
-        return size(low)
-    return f"{size(low)} to {size(high)}"
+    return "not known" if part.low is None or part.high is None else span(part.low, part.high)

@@ -77,6 +77,10 @@ def closure(inspection: Inspection, *, env: Mapping[str, str] | None = None) -> 
     )
 
 
+# A library, and the directory it was found in: its $ORIGIN, which for a file that is a link is the link's directory.
+_Loaded = tuple[Library, str]
+
+
 class _Loader:
     """glibc's rules for one image."""
 
@@ -92,7 +96,7 @@ class _Loader:
             name = link.rsplit("/", 1)[-1]
             if target is not None and target not in self._by_name.setdefault(name, []):
                 self._by_name[name].append(target)
-        self._found: dict[tuple[str, tuple[str, ...], str, int], Library | None] = {}
+        self._found: dict[tuple[str, tuple[str, ...], str, int], _Loaded | None] = {}
 
     def named(self, name: str, like: Library) -> tuple[str, ...]:
         """Files of a name that a library could load, wherever they are."""
@@ -113,38 +117,40 @@ class _Loader:
 
     def unresolved(self, root: Library) -> list[tuple[Library, str]]:
         """What stays unfound when `root` is loaded: (library, name), breadth first as the loader goes."""
-        loaded = {root.name, root.soname or root.name}
-        queue: list[tuple[Library, tuple[Library, ...]]] = [(root, ())]
+        loaded = {root.soname}
+        queue: list[tuple[_Loaded, tuple[_Loaded, ...]]] = [((root, posixpath.dirname(root.path)), ())]
         missing: list[tuple[Library, str]] = []
         seen = {root.path}
         while queue:
-            library, chain = queue.pop(0)
+            owner, chain = queue.pop(0)
+            library = owner[0]
             for needed in library.needed:
                 if needed in loaded or needed.startswith("ld-linux"):
                     continue
-                found = self._search(needed, library, chain)
+                found = self._search(needed, owner, chain)
                 if found is None:
                     missing.append((library, needed))
                     continue
-                loaded |= {needed, found.soname or found.name}
-                if found.path not in seen:
-                    seen.add(found.path)
-                    queue.append((found, (library, *chain)))
+                loaded |= {needed, found[0].soname}
+                if found[0].path not in seen:
+                    seen.add(found[0].path)
+                    queue.append((found, (owner, *chain)))
         return missing
 
-    def _search(self, needed: str, library: Library, chain: tuple[Library, ...]) -> Library | None:
+    def _search(self, needed: str, owner: _Loaded, chain: tuple[_Loaded, ...]) -> _Loaded | None:
+        library = owner[0]
         if "/" in needed:
-            found = self._image.library(needed)
-            return found if found and _fits(found, library) else None
+            [path] = _expand((needed,), owner)
+            return self._in(posixpath.basename(path), [posixpath.dirname(path)], library)
         directories: list[str] = []
         if (
             not library.runpath
         ):  # DT_RPATH counts only without DT_RUNPATH, and is inherited from who loaded this
-            for owner in (library, *chain):
-                if not owner.runpath:
-                    directories += _expand(owner.rpath, owner)
+            for loader in (owner, *chain):
+                if not loader[0].runpath:
+                    directories += _expand(loader[0].rpath, loader)
         directories += self._library_path
-        directories += _expand(library.runpath, library)
+        directories += _expand(library.runpath, owner)
         key = (needed, tuple(directories), library.machine, library.bits)
         if key not in self._found:
             self._found[key] = self._in(
@@ -152,11 +158,11 @@ class _Loader:
             )
         return self._found[key]
 
-    def _in(self, needed: str, directories: list[str], like: Library) -> Library | None:
+    def _in(self, needed: str, directories: list[str], like: Library) -> _Loaded | None:
         for directory in dict.fromkeys(directories):
             found = self._image.library(f"{directory}/{needed}")
             if found is not None and _fits(found, like):
-                return found
+                return found, self._image.resolve(directory) or directory
         return None
 
 
@@ -171,13 +177,15 @@ def _fits(library: Library, like: Library) -> bool:
     return (library.machine, library.bits) == (like.machine, like.bits)
 
 
-def _expand(entries: tuple[str, ...], library: Library) -> list[str]:
+def _expand(entries: tuple[str, ...], owner: _Loaded) -> list[str]:
     """$ORIGIN is the directory of the library that carries the entry; $LIB and $PLATFORM are the usual ones."""
-    origin = posixpath.dirname(library.path)
+    library, origin = owner
     triplet = _TRIPLETS.get(library.machine, "")
     names = {"ORIGIN": origin, "LIB": f"lib/{triplet}", "PLATFORM": triplet.partition("-")[0]}
     return [
-        re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda m: names.get(m[1] or m[2], m[0]), entry) for entry in entries
+        re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda m: names.get(m[1] or m[2], m[0]), entry)
+        for entry in entries
+        if entry
     ]
 
 

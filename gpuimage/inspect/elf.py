@@ -43,7 +43,7 @@ def read_library(file: BinaryIO, path: str, size: int) -> Library | None:
         soname=next(iter(texts["DT_SONAME"]), None),
         needed=tuple(texts["DT_NEEDED"]),
         rpath=_entries(texts["DT_RPATH"]),
-        runpath=_entries(texts["DT_RUNPATH"]),
+        runpath=_entries(texts["DT_RUNPATH"]) or (("",) if texts["DT_RUNPATH"] else ()),
         machine=str(elf.header.e_machine),
         bits=int(elf.elfclass),
         bytes=size,

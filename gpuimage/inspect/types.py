@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -17,7 +16,10 @@ class InspectError(SpecError):
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """One ELF file with a dynamic section; `bits` is 32 or 64, `bytes` its size on disk."""
+    """One ELF file with a dynamic section; `bits` is 32 or 64, `bytes` its size on disk.
+
+    A `runpath` of one empty entry is one that is there and empty: it finds nothing, but switches RPATH off.
+    """
 
     path: str
     soname: str | None
@@ -78,7 +80,7 @@ class Inspection:
 
     def resolve(self, path: str) -> str | None:
         """The path with every symbolic link followed inside this root; None for a loop of links."""
-        done, rest, jumps = "", posixpath.normpath(path).strip("/").split("/"), 0
+        done, rest, jumps = "", path.split("/"), 0  # no normpath: `link/..` is where the link leads, one up
         while rest:
             part = rest.pop(0)
             if part in ("", "."):

@@ -12,6 +12,8 @@ from tests.lab import packages, processes
 from tests.lab.home import Home
 from tests.lab.shell import LabError, say, which, write_text
 
+_KEPT_CACHE = 10_000_000_000  # bytes: enough for the wheels and bases of the tests
+
 
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: Path, timeout: float) -> None:
@@ -106,7 +108,7 @@ def stop(home: Home) -> None:
 
 
 def sweep(home: Home) -> None:
-    """Remove every container and image of the private daemon; its build cache stays."""
+    """Remove every container and image of the private daemon, and of its build cache what goes beyond 10 GB."""
     if not answers(home.socket):
         return
     for kind, query, force in (
@@ -116,3 +118,4 @@ def sweep(home: Home) -> None:
         _, body = request(home.socket, "GET", f"/{kind}/json?{query}", timeout=60)
         for entry in json.loads(body):
             request(home.socket, "DELETE", f"/{kind}/{entry['Id']}?{force}", timeout=120)
+    request(home.socket, "POST", f"/build/prune?all=true&keep-storage={_KEPT_CACHE}", timeout=600)

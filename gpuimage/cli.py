@@ -49,6 +49,15 @@ SMOKE_FORMAT = click.option(
     help="Form of the report.",
 )
 
+PROGRESS = click.option(
+    "--progress",
+    type=click.Choice(["auto", "tty", "plain"]),
+    default="auto",
+    show_default=True,
+    help="How to show progress on standard error.",
+)
+QUIET = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="gpuimage")
@@ -173,14 +182,8 @@ def render_command(spec: Path, output: Path | None, *, check: bool) -> None:
 @click.option("--no-smoke", is_flag=True, help="Do not smoke-test the image.")
 @REQUIRE
 @SMOKE_FORMAT
-@click.option(
-    "--progress",
-    type=click.Choice(["auto", "tty", "plain"]),
-    default="auto",
-    show_default=True,
-    help="How to show progress on standard error.",
-)
-@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+@PROGRESS
+@QUIET
 def build_command(
     spec: Path, engine: str, host: str | None, tags: tuple[str, ...], build_args: tuple[str, ...], mirrors: tuple[str, ...],
     ca: Path | None, network: str | None, policy: str | None, require: tuple[str, ...], form: str, progress: str,
@@ -215,21 +218,18 @@ def build_command(
 @HOST
 @REQUIRE
 @SMOKE_FORMAT
+@PROGRESS
+@QUIET
 def smoke_command(
-    image: str | None,
-    spec: Path | None,
-    engine: str,
-    host: str | None,
-    require: tuple[str, ...],
-    form: str,
-    *,
-    here: bool,
-) -> None:
+    image: str | None, spec: Path | None, engine: str, host: str | None, require: tuple[str, ...], form: str,
+    progress: str, *, here: bool, quiet: bool,
+) -> None:  # fmt: skip
     """Smoke-test an image: its files, its imports, a GPU where there is one, your commands."""
     from gpuimage.build import expectation
     from gpuimage.engine import select
     from gpuimage.plan import plan
     from gpuimage.reporters import SMOKE_REPORTERS
+    from gpuimage.reporters.progress import progress_display
     from gpuimage.smoke import Expectation, smoke, smoke_here
 
     if here == bool(image):
@@ -238,7 +238,13 @@ def smoke_command(
     if spec is not None:
         file = _single(spec)
         wanted = expectation(plan(file, _existing_lock(file)), require=frozenset(require))
-    report = smoke_here(wanted) if here else smoke(select(engine, host=host), str(image), wanted)
+    chosen = None if here else select(engine, host=host)
+    with progress_display("quiet" if quiet else progress, image or "this machine") as display:
+        display.stage("smoke")
+        if chosen is None:
+            report = smoke_here(wanted, display.verdict)
+        else:
+            report = smoke(chosen, str(image), wanted, display.verdict)
     click.echo(SMOKE_REPORTERS[form](report), nl=False)
     sys.exit(0 if report.passed else 1)
 

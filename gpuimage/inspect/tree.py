@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import os
 import posixpath
 import stat
 import tarfile
@@ -11,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from email.parser import HeaderParser
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, BinaryIO, Self, cast
 
 from gpuimage.errors import Location
 from gpuimage.inspect.elf import MAGIC, read_library
@@ -25,6 +24,20 @@ _TEXTS = ("*.dist-info/METADATA", "*.dist-info/RECORD", "/etc/ld.so.conf", "/etc
 _MOST_FILES = 5_000_000
 
 
+class _Member(tarfile.TarInfo):
+    """A member whose header is damaged stops the reading with an error: tarfile takes that for the end."""
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
+        """Read the next header; a block of zeros is the end, a cut or damaged one is not."""
+        try:
+            return super().fromtarfile(archive)
+        except tarfile.HeaderError as error:
+            if type(error).__name__ == "EOFHeaderError":
+                raise
+            raise tarfile.ReadError(str(error)) from error
+
+
 class _Collector:
     """Takes files one by one, in whatever order they come, and makes an Inspection of them at the end."""
 
@@ -35,7 +48,7 @@ class _Collector:
         self.libraries: dict[str, Library] = {}
         self.texts: dict[str, str] = {}
         self.problems: list[str] = []
-        self.hard_links: list[tuple[str, str]] = []
+        self.hard_links: dict[str, str] = {}
 
     def member(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         """Note one entry of an archive; `..` at the root stays there, as the kernel has it."""
@@ -45,17 +58,21 @@ class _Collector:
         elif member.issym():
             self.links[path] = member.linkname
         elif member.islnk():
-            self.hard_links.append((path, _absolute(member.linkname)))
+            self.hard_links[path] = _absolute(member.linkname)
 
     def join_hard_links(self) -> None:
         """Give the other names of a file their place: its bytes are counted once, a library is judged once."""
-        for path, target in self.hard_links:
+        for path, target in self.hard_links.items():
             if target in self.sizes:
                 self.sizes[path] = 0
                 if target in self.executables:
                     self.executables.add(path)
                 if target in self.libraries:
                     self.links[path] = target
+                if target in self.texts:
+                    self.texts[path] = self.texts[target]
+            elif target in self.links:
+                self.links[path] = self.links[target]
 
     def file(self, path: str, size: int, mode: int, content: IO[bytes] | None) -> None:
         """Note a regular file; `content` is read only where it says something."""
@@ -121,7 +138,7 @@ class _Collector:
             yield WheelInfo(
                 name=str(headers.get("Name", info.rsplit("/", 1)[-1])),
                 version=str(headers.get("Version", "")),
-                bytes=sum(self.sizes.get(name, 0) for name in files),
+                bytes=sum(self.sizes.get(self.hard_links.get(name, name), 0) for name in files),
                 location=location,
             )
 
@@ -129,12 +146,13 @@ class _Collector:
         """The directories of ld.so.conf, in order, includes followed."""
         for raw in self.texts.get(tree.resolve(path) or path, "").splitlines():
             line = raw.split("#", 1)[0].strip()
-            if line.startswith("include ") and depth < 8:
-                for pattern in line.split()[1:]:
+            words = line.split()
+            if words[:1] == ["include"] and depth < 8:
+                for pattern in words[1:]:
                     wanted = posixpath.normpath(posixpath.join(posixpath.dirname(path), pattern))
                     for name in sorted(name for name in self.texts if fnmatch.fnmatchcase(name, wanted)):
                         yield from self._conf(name, tree, depth + 1)
-            elif line and not line.startswith(("include ", "hwcap ")):
+            elif words and words[0] not in ("include", "hwcap"):
                 yield line.rstrip("/") or "/"
 
 
@@ -150,10 +168,10 @@ def inspect_tar(stream: BinaryIO) -> Inspection:
     """
     found = _Collector()
     try:
-        with tarfile.open(fileobj=stream, mode="r|*") as archive:
+        with tarfile.open(fileobj=stream, mode="r|*", tarinfo=_Member) as archive:
             for member in archive:
                 found.member(archive, member)
-    except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError) as error:
+    except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError, RecursionError) as error:
         if not found.sizes:
             raise InspectError(f"this is not a tar archive: {error}") from error
         found.problems.append(f"the archive ends early: {error}")
@@ -166,17 +184,27 @@ def inspect_directory(root: Path) -> Inspection:
     if not root.is_dir():
         raise InspectError("there is no such directory", where=Location(root))
     found = _Collector()
-    for folder, names, files in os.walk(root, followlinks=False):
-        inside = "/" + Path(folder).relative_to(root).as_posix() if Path(folder) != root else ""
-        for name in sorted([*names, *files]):
-            full, path = Path(folder) / name, f"{inside}/{name}"
-            try:
-                status = full.lstat()
-                if stat.S_ISLNK(status.st_mode):
-                    found.links[path] = str(full.readlink())
-                elif stat.S_ISREG(status.st_mode):
-                    with full.open("rb") as content:
-                        found.file(path, status.st_size, status.st_mode, content)
-            except OSError as error:
-                found.problems.append(f"{path}: {error.strerror}")
+    first_names: dict[tuple[int, int], str] = {}
+    todo = [""]
+    # Depth first and by name, as archives are written, so that both take the same name of a file for the first.
+    while todo:
+        path = todo.pop()
+        full = root / path[1:]
+        try:
+            status = full.lstat() if path else full.stat()
+            if stat.S_ISDIR(status.st_mode):
+                todo += sorted((f"{path}/{entry.name}" for entry in full.iterdir()), reverse=True)
+            elif stat.S_ISLNK(status.st_mode):
+                found.links[path] = str(full.readlink())
+            elif stat.S_ISREG(status.st_mode):
+                if status.st_nlink > 1:
+                    first = first_names.setdefault((status.st_dev, status.st_ino), path)
+                    if first != path:
+                        found.hard_links[path] = first
+                        continue
+                with full.open("rb") as content:
+                    found.file(path, status.st_size, status.st_mode, content)
+        except OSError as error:
+            found.problems.append(f"{path or '/'}: {error.strerror}")
+    found.join_hard_links()
     return found.inspection()

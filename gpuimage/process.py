@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ GRACE = 5.0
 """Seconds that a group has to clean up after SIGTERM, before SIGKILL."""
 
 _TAIL_LINES = 20
+_UNREAD = 4_000_000  # bytes
 _ROUND = 0.1
 _HELPERS_AFTER = 1.0
 
@@ -100,10 +101,7 @@ class StreamingProcess:
         if out is None:
             return
         for raw in out:
-            # A progress bar redraws its line with carriage returns: each state is a line of its own.
-            for part in raw.decode("utf-8", "replace").rstrip("\n").split("\r"):
-                if part:
-                    yield part
+            yield from _states(raw)
         self._process.wait()
 
     @property
@@ -120,15 +118,31 @@ def stream(
     cwd: Path | None = None,
     stdin: bytes | None = None,
     tidy: float = 0.0,
+    rest: Callable[[str], None] | None = None,
 ) -> Iterator[StreamingProcess]:
     """Run a program and read its output line by line; its group has ended when the block is left.
 
     A program that must clean up after itself gets `tidy` seconds for it: first only what it has started is
-    killed, so that it sees its work fail; it is ended when the time is up.
+    killed, so that it sees its work fail; it is ended when the time is up. `rest` gets the lines that stood
+    unread when the block was left, or came later: they may name what is still to be cleaned up.
     """
     process = _start(tuple(args), env=env, cwd=cwd, stdin=stdin is not None, stderr=subprocess.STDOUT)
-    with _group(process, tidy), _feeding(process, stdin):
-        yield StreamingProcess(process)
+    unread: list[bytes] = []
+    try:
+        with _group(process, tidy, unread), _feeding(process, stdin):
+            yield StreamingProcess(process)
+    finally:
+        if rest:
+            for raw in unread:
+                for text in _states(raw):
+                    rest(text)
+
+
+def _states(raw: bytes) -> Iterator[str]:
+    """A progress bar redraws its line with carriage returns: each state is a line of its own."""
+    for part in raw.decode("utf-8", "replace").rstrip("\n").split("\r"):
+        if part:
+            yield part
 
 
 @contextmanager
@@ -165,32 +179,39 @@ def failed(command: tuple[str, ...], status: int, output: str) -> UnavailableErr
     return UnavailableError(f"`{shown}` ended with status {status}", why=tail or None)
 
 
-def end_group(process: subprocess.Popen[bytes], tidy: float = 0.0) -> None:
-    """End a process, its group and its descendants: ask first, then kill, then wait for the process."""
+def end_group(process: subprocess.Popen[bytes], tidy: float = 0.0, unread: list[bytes] | None = None) -> None:
+    """End a process, its group and its descendants: ask first, then kill, then wait for the process.
+
+    What it has written and nobody read goes into `unread`.
+    """
+    # Nobody reads any more; a writer that meets a full pipe would never come to its clean-up.
+    reader = threading.Thread(target=_drain, args=(process.stdout, unread), daemon=True)
+    if tidy or unread is not None:
+        reader.start()
     outside: set[_Child] = set()
     if process.poll() is None:
         # A second Ctrl-C means "now": go on to SIGKILL, the first one is already on its way up.
         with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-            if tidy and _let_tidy(process, tidy):
-                return _close(process)
-            # Children in sessions of their own (containers) are not reached by the group's signal.
-            outside = _descendants(process.pid)
-            _signal(process, signal.SIGTERM)
-            process.wait(GRACE)
+            if not (tidy and _let_tidy(process, tidy)):
+                # Children in sessions of their own (containers) are not reached by the group's signal.
+                outside = _descendants(process.pid)
+                _signal(process, signal.SIGTERM)
+                process.wait(GRACE)
     _signal(process, signal.SIGKILL)
     for child in outside:
         child.kill()
     process.wait()
-    return _close(process)
+    if reader.is_alive():
+        reader.join(GRACE)
+    for file in (process.stdin, process.stdout, process.stderr):
+        if file is not None:
+            with contextlib.suppress(OSError):
+                file.close()
 
 
 def _let_tidy(process: subprocess.Popen[bytes], seconds: float) -> bool:
     """Kill what a program has started until it gives up by itself; says whether it did."""
     begin = time.monotonic()
-    out = process.stdout
-    if out is not None:
-        # Nobody reads any more; a writer that meets a full pipe would never come to its clean-up.
-        threading.Thread(target=_drain, args=(out,), daemon=True).start()
     while (past := time.monotonic() - begin) < seconds:
         children = _descendants(process.pid)
         containers = {child for child in children if child.session != process.pid}
@@ -203,10 +224,13 @@ def _let_tidy(process: subprocess.Popen[bytes], seconds: float) -> bool:
     return False
 
 
-def _drain(file: IO[bytes]) -> None:
+def _drain(file: IO[bytes] | None, unread: list[bytes] | None) -> None:
+    kept = 0
     with contextlib.suppress(OSError, ValueError):
-        while file.read(1 << 16):
-            pass
+        while data := file.readline(1 << 16) if file else b"":
+            if unread is not None and kept < _UNREAD:
+                unread.append(data)
+                kept += len(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,13 +277,6 @@ def _descendants(pid: int) -> set[_Child]:
     return found
 
 
-def _close(process: subprocess.Popen[bytes]) -> None:
-    for file in (process.stdin, process.stdout, process.stderr):
-        if file is not None:
-            with contextlib.suppress(OSError):
-                file.close()
-
-
 def _signal(process: subprocess.Popen[bytes], number: int) -> None:
     # The group's number is the first child's, and stays taken for as long as the group has members.
     with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -267,11 +284,13 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 @contextmanager
-def _group(process: subprocess.Popen[bytes], tidy: float = 0.0) -> Iterator[None]:
+def _group(
+    process: subprocess.Popen[bytes], tidy: float = 0.0, unread: list[bytes] | None = None
+) -> Iterator[None]:
     try:
         yield
     finally:
-        end_group(process, tidy)
+        end_group(process, tidy, unread)
 
 
 @contextmanager

@@ -154,6 +154,27 @@ def test_a_program_that_tidies_up_gets_the_time_for_it(tmp_path: Path) -> None:
     assert done.exists()
 
 
+def test_what_stood_unread_when_the_block_was_left_is_told() -> None:
+    script = "echo first; echo second; echo ready; sleep 300 & wait; echo fourth"
+    told: list[str] = []
+    with (
+        pytest.raises(ZeroDivisionError),
+        process.stream(["sh", "-c", script], tidy=20, rest=told.append) as running,
+    ):
+        stumble(next(iter(running)))
+    assert told == ["second", "ready", "fourth"]
+
+
+def test_what_an_ended_program_left_unread_is_told() -> None:
+    told: list[str] = []
+    with (
+        pytest.raises(ZeroDivisionError),
+        process.stream(["sh", "-c", "echo first; echo second"], rest=told.append) as running,
+    ):
+        stumble(f"{next(iter(running))} {running.returncode}")
+    assert told == ["second"]
+
+
 def test_tidying_up_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE", 0.3)
     begin = time.monotonic()

@@ -205,7 +205,7 @@ def build(command: Sequence[str], request: BuildRequest, on_event: OnEvent, undo
                 *libpod.build_options(request),
                 str(context),
             ]
-            with process.stream(line, env=env, tidy=_TIDY) as running:
+            with process.stream(line, env=env, tidy=_TIDY, rest=reader.read) as running:
                 for text in running:
                     reader.read(text)
                 status = running.returncode

@@ -104,6 +104,18 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.stdout.split() == []
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]],
+    ids=["style", "format", "types"],
+)
+def test_the_code_keeps_the_rules_of_pyproject(command: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=PACKAGE.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_every_module_says_what_it_is_for() -> None:
     silent = [
         str(p)

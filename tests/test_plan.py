@@ -10,7 +10,7 @@ import pytest
 from gpuimage.errors import PlanError
 from gpuimage.lock import Lock, Locked
 from gpuimage.plan import Plan, plan
-from gpuimage.plan.types import BuildWheels, Env, InstallBuilt
+from gpuimage.plan.types import App, BuildWheels, Env, InstallBuilt, InstallLock, Venv
 from gpuimage.spec import load_spec
 
 
@@ -75,6 +75,31 @@ def test_devel_gets_the_newest_devel_base_of_its_cuda_once(tmp_path: Path) -> No
     assert not any(
         "cuda-toolkit" in p for step in made.final.steps if step.kind == "apt" for p in step.packages
     )
+
+
+def test_the_environment_of_a_devel_image_is_on_the_path_before_its_pip_is_used(tmp_path: Path) -> None:
+    # nvidia/cuda has no pip of its own: the only one is the environment's.
+    made = make(tmp_path, 'flavor: devel\npython: "3.12"\ncuda: "13.0"\nwheels: [torch==2.13.0]\n')
+    steps = made.final.steps
+    path = next(i for i, step in enumerate(steps) if isinstance(step, Env) and "PATH" in step.values)
+    install = next(i for i, step in enumerate(steps) if isinstance(step, InstallLock))
+    assert isinstance(steps[path - 1], Venv)
+    assert path < install
+    assert sum(isinstance(step, Env) and "PATH" in step.values for step in steps) == 1
+
+
+def test_a_devel_image_tells_build_tools_the_architectures_and_gives_its_user_the_directory(
+    tmp_path: Path,
+) -> None:
+    made = make(tmp_path, 'flavor: devel\narch: "8.0;9.0"\ncuda: "13.0"\nwheels: [torch==2.13.0]\n')
+    values = {k: v for step in made.final.steps if isinstance(step, Env) for k, v in step.values.items()}
+    assert values["TORCH_CUDA_ARCH_LIST"] == "8.0;9.0"
+    [app] = [step for step in made.final.steps if isinstance(step, App)]
+    assert app.workbench
+    runtime = make(tmp_path, 'arch: "8.0;9.0"\nwheels: [torch==2.13.0]\n')
+    assert "TORCH_CUDA_ARCH_LIST" not in {
+        k for step in runtime.final.steps if isinstance(step, Env) for k in step.values
+    }
 
 
 def test_a_cpu_set_gets_cpu_wheels_and_no_driver_contract(tmp_path: Path) -> None:

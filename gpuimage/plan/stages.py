@@ -243,6 +243,7 @@ def _final(
         steps.append(
             Venv(venv, "the distribution's Python is its own to manage, so the wheels get an environment")
         )
+        steps.append(_path(venv))  # before the installs: the only pip in here is the environment's
         steps.extend(_installs(draft, want, stages, venv))
     elif venv and any(stage.name == "wheels" for stage in stages):
         steps.append(CopyVenv("wheels", venv, "the whole environment as one layer, without pip"))
@@ -254,7 +255,16 @@ def _final(
                 "the compiler wheels lie in Python's folder; build tools look for lib64 and an unversioned libcudart"
             )
         )
-    steps.extend(_environment(draft, driver, venv))
+    if venv and not devel:
+        steps.append(_path(venv))
+    if devel and arch is not None and cuda.kind != "none":
+        steps.append(
+            Env(
+                {"TORCH_CUDA_ARCH_LIST": str(arch), "CUDAARCHS": arch.cmake()},
+                "what compiles in here compiles for the spec's architectures, also where there is no GPU to ask",
+            )
+        )
+    steps.extend(_environment(draft, driver))
     steps.append(_app(draft))
     steps.append(_labels(draft, cuda, base, arch, driver))
     return Stage(None, base.reference, base.because, tuple(steps), _platform(draft))
@@ -302,10 +312,12 @@ def _packages(draft: Draft, cuda: CudaChoice, base: Base) -> Apt | None:
     return Apt(tuple(dict.fromkeys(names)), "; ".join(reasons)) if names else None
 
 
-def _environment(draft: Draft, driver: DriverPlan | None, venv: str | None) -> list[Step]:
+def _path(venv: str) -> Env:
+    return Env({"PATH": f"{venv}/bin:$PATH"}, "the environment's Python first")
+
+
+def _environment(draft: Draft, driver: DriverPlan | None) -> list[Step]:
     steps: list[Step] = []
-    if venv:
-        steps.append(Env({"PATH": f"{venv}/bin:$PATH"}, "the environment's Python first"))
     if driver is not None:
         values = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
         if driver.require:
@@ -328,12 +340,13 @@ def _environment(draft: Draft, driver: DriverPlan | None, venv: str | None) -> l
 
 
 def _app(draft: Draft) -> App:
-    app = draft.spec.app
+    app, workbench = draft.spec.app, draft.spec.flavor == "devel"
     if app is None:
         draft.decide("user", "app", "no `app` in the spec: an unprivileged user all the same", key="app")
         return App(
-            (), "/app", "app", create_user=True, command=("python3",), because="nothing here needs root"
-        )
+            (), "/app", "app", create_user=True, command=("python3",), workbench=workbench,
+            because="nothing here needs root",
+        )  # fmt: skip
     root = app.user in ("root", "0") or app.user.startswith("0:")
     if root:
         draft.warn("user", "the container runs as root", "the spec asks for it", key="app.user")
@@ -348,7 +361,13 @@ def _app(draft: Draft) -> App:
         app.user,
         create,
         app.command or ("python3",),
-        "code last: it changes most, and everything above stays cached; it stays root's, so the service cannot rewrite itself",
+        "code last: it changes most, and everything above stays cached; "
+        + (
+            "a workbench: its user may write into the working directory"
+            if workbench
+            else "it stays root's, so the service cannot rewrite itself"
+        ),
+        workbench,
     )
 
 

@@ -157,7 +157,7 @@ class App:
     """The user's code, its user and its command: last, because it changes most.
 
     A created user gets `uid` as its number and its group's, and the image names the number: Kubernetes cannot
-    check `runAsNonRoot` against a name.
+    check `runAsNonRoot` against a name. In a `workbench` it owns the working directory and has a shell.
     """
 
     copy: tuple[str, ...]
@@ -166,6 +166,7 @@ class App:
     create_user: bool
     command: tuple[str, ...]
     because: str
+    workbench: bool = False
     uid: int = 10001
     kind: Literal["app"] = "app"
 

@@ -48,6 +48,8 @@ def promised(docker_engine: Engine, lab: Lab) -> Expectation:
     result = build(load_spec(EXAMPLES / "quickstart" / "spec.yaml"), docker_engine, options, Quiet())
     wanted = expectation(result.plan)
     return Expectation(
+        flavor=wanted.flavor,
+        jit=wanted.jit,
         arch=wanted.arch,
         cuda=wanted.cuda,
         frameworks=wanted.frameworks,

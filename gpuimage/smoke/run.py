@@ -250,7 +250,7 @@ def _question(expectation: Expectation, no_gpu: str) -> dict[str, object]:
         "arch": str(expectation.arch) if expectation.arch else "",
         "cuda": expectation.cuda,
         "cpu_only": expectation.cpu_only,
-        "jit": expectation.jit,
+        "jit": expectation.jit or "none",
         "no_gpu": no_gpu,
     }
 

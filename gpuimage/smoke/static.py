@@ -83,6 +83,14 @@ class _Files:
         directories = [*filter(None, entries), *self.inspection.ld_so_conf, *_DEFAULT_DIRS]
         return frozenset(self.inspection.resolve(d) or d for d in directories)
 
+    @cached_property
+    def for_compiling(self) -> bool:
+        """Whether a toolkit may stand beside the wheels; without a promise, its compiler says so."""
+        flavor = self.expectation.flavor
+        return flavor == "devel" or (
+            flavor is None and any(name.endswith("/bin/nvcc") for name in self.names())
+        )
+
     def names(self) -> Iterator[str]:
         yield from self.inspection.sizes
         yield from self.inspection.links
@@ -191,6 +199,9 @@ def _nvcc(files: _Files) -> _Answer:
     runs = [
         path for path in found if (files.inspection.resolve(path) or path) in files.inspection.executables
     ]
+    if expected.flavor is None and expected.jit is None:
+        where = f"nvcc is at {found[0]}" if found else "there is no nvcc"
+        return "skipped", f"{where}; a spec would say whether it belongs here", tuple(found)
     wanted = (expected.flavor == "devel" and not expected.cpu_only) or expected.jit == "nvcc"
     why = "jit: nvcc" if expected.jit == "nvcc" else f"flavor: {expected.flavor}"
     if wanted:
@@ -229,7 +240,7 @@ def _one_cuda(files: _Files) -> _Answer:
     wasted = sum(min(files.size(path) for path in paths) for paths in twice.values())
     if twice:
         what = f"{len(twice)} CUDA libraries are there twice, {size(wasted)} of them dead: {_some(sorted(twice))}"
-        if files.expectation.flavor == "devel":
+        if files.for_compiling:
             return "passed", f"{what}; the toolkit's are for compiling, the wheels' for running", evidence
         return "failed", what, evidence
     if len(majors) > 1:

@@ -33,8 +33,8 @@ class Expectation:
     `frameworks` maps distributions to the exact versions the lock holds. Budgets are bytes on disk.
     """
 
-    flavor: str = "runtime"
-    jit: str = "none"
+    flavor: str | None = None
+    jit: str | None = None
     arch: ArchList | None = None
     cuda: str | None = None
     cpu_only: bool = False

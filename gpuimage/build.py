@@ -156,8 +156,9 @@ def _located(error: BuildError, file: SpecFile, rendered: Rendered) -> BuildErro
     if line is None:
         return error
     key = rendered.key_at(line)
-    step = rendered.dockerfile.splitlines()[line - 1].rstrip(" \\")
-    why = f"Dockerfile line {line}: {step}" + (f"\n       {error.why}" if error.why else "")
+    why = f"Dockerfile line {line}{f', from `{key}`' if key else ''}" + (
+        f": {error.why}" if error.why else ""
+    )
     return BuildError(
         error.what, where=file.at(key) if key else error.where, why=why, hint=error.hint, log=error.log
     )

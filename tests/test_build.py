@@ -131,7 +131,9 @@ def test_a_failing_step_names_its_spec_key_and_leaves_nothing(engine: Engine, la
     assert error.exit_code == 4
     assert error.where is not None
     assert (error.where.path.name, error.where.line, error.where.key) == ("spec.yaml", 3, "apt")
-    assert "Dockerfile line" in str(error.why)
+    assert re.fullmatch(
+        r"Dockerfile line \d+, from `apt`: its command ended with exit code \d+", str(error.why)
+    )
     assert any("no-such-package-anywhere" in line for line in error.log)
     with pytest.raises(SpecError):
         engine.inspect("example.com/gpuimage/broken:1")

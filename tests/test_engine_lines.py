@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuimage.engine.lines import LineMap, Step, scan
+from gpuimage.engine.lines import LineMap, Step, scan, step_text
 
 DOCKERFILE = """\
 # syntax is not needed
@@ -118,3 +118,9 @@ def test_podman_counts_every_instruction() -> None:
     assert line(lines.numbered(1, 3, "RUN one     && two")) == 6
     assert line(lines.numbered(2, 3, "COPY --from=builder /w /w")) == 17
     assert line(lines.numbered(2, 5, 'LABEL "added"="by the command line"')) is None
+
+
+def test_a_step_is_shown_without_its_mounts() -> None:
+    step = "RUN --mount=type=cache,target=/x --network=none  pip install \\\n  --mount=kept torch"
+    assert step_text(step) == "RUN pip install \\ --mount=kept torch"
+    assert step_text("COPY --from=a /x /y") == "COPY --from=a /x /y"

@@ -1,6 +1,7 @@
 """Container engines behind one protocol: docker, podman, buildah."""
 
 from gpuimage.engine.disk import check_disk, required_disk
+from gpuimage.engine.lines import step_text
 from gpuimage.engine.select import NAMES, select
 from gpuimage.engine.types import (
     BuildEvent,
@@ -28,4 +29,5 @@ __all__ = [
     "ignore_event",
     "required_disk",
     "select",
+    "step_text",
 ]

@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpuimage.engine.lines import step_text
 from gpuimage.engine.types import BuildRequest
 from gpuimage.errors import BuildError, GpuImageError, Location, UnavailableError
 
 LOG_LINES = 20
 _DISK_FULL = re.compile(r"no space left on device|ENOSPC|disk quota exceeded", re.IGNORECASE)
 _EXIT_CODE = re.compile(r"exit (?:code|status):? (\d+)")
+_COMMAND_FAILED = re.compile(r"executor failed running|did not complete successfully|while running runtime")
 _KILLED = 137
 _REASONS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
@@ -75,19 +77,19 @@ def build_error(request: BuildRequest, failure: StepFailure) -> GpuImageError:
     full = is_disk_full(failure.message, *failure.log)
     if failure.base and not full:
         return registry_error(failure.base, failure.message, line=failure.line)
-    step = _one_line(failure.step) if failure.step else None
+    step = _one_line(step_text(failure.step)) if failure.step else None
     where = _where(failure.line)
     what = f"the build failed: {step}" if step else "the build failed"
     if full:
         return BuildError(
             f"the disk is full: {what}",
             where=where,
-            why=_short(failure.message),
-            hint="free space where the engine keeps its images (`gpuimage doctor` shows where)",
+            why=_reason(failure.message),
+            hint="free space where the engine keeps its images (`docker system df`, `podman system df`)",
             log=failure.log,
         )
     return BuildError(
-        what, where=where, why=_short(failure.message), hint=_step_hint(request, failure), log=failure.log
+        what, where=where, why=_reason(failure.message), hint=_step_hint(request, failure), log=failure.log
     )
 
 
@@ -111,6 +113,14 @@ def _where(line: int | None) -> Location | None:
 def _one_line(text: str, limit: int = 200) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def _reason(message: str) -> str:
+    """What an engine said, without the command that it repeats: the step is named beside it."""
+    code = _EXIT_CODE.search(message)
+    if code and _COMMAND_FAILED.search(message):
+        return f"its command ended with exit code {code[1]}"
+    return _short(message)
 
 
 def _short(message: str, limit: int = 2000) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 _DIRECTIVE = re.compile(r"#\s*escape\s*=\s*(\S)\s*$", re.IGNORECASE)
 _STAGE_NAME = re.compile(r"\sAS\s+(\S+)\s*$", re.IGNORECASE)
 _HEREDOC = re.compile(r"<<(-?)([\"']?)([A-Za-z_][A-Za-z0-9_.]*)\2")
+_FLAGS = re.compile(r"^(RUN )(?:--(?:mount|network|security)=\S+ )+")
 _HEREDOC_KEYWORDS = frozenset({"RUN", "COPY", "ADD"})
 # The instructions that become steps of BuildKit's graph; FROM does too when it names a remote image.
 _GRAPH_KEYWORDS = frozenset({"RUN", "COPY", "ADD", "WORKDIR"})
@@ -27,6 +28,11 @@ class Step:
     line: int
     stage: int
     stage_name: str | None
+
+
+def step_text(step: str) -> str:
+    """A step on one line, without the mounts: they hide what it does."""
+    return _FLAGS.sub(r"\1", " ".join(step.split()))
 
 
 def scan(dockerfile: str) -> tuple[Step, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from gpuimage.engine import BuildEvent
+from gpuimage.engine import BuildEvent, step_text
 from gpuimage.smoke import Verdict
 from gpuimage.units import size
 
@@ -60,7 +60,7 @@ class Plain:
                     + (f" ({event.seconds:.1f}s)" if event.seconds is not None else "")
                 )
             case "error":
-                self._line(f"FAILED {_short(event.step)}: {event.text.strip()}")
+                self._line(f"FAILED {_short(event.step)}: {_short(event.text)}")
             case "output":
                 for text in event.text.splitlines():
                     if text.strip():
@@ -155,7 +155,7 @@ class Live:
 
 
 def _short(text: str, width: int = 140) -> str:
-    line = " ".join(text.split())
+    line = step_text(text)
     return line if len(line) <= width else line[: max(1, width - 1)] + "…"
 
 

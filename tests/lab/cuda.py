@@ -22,6 +22,8 @@ COMPONENTS = {
     "devel": ("cudart", "nvcc", "cccl", "crt", "nvvm"),
 }
 _CUDNN = {"12": "nvidia-cudnn-cu12==9.10.2.21", "13": "nvidia-cudnn-cu13==9.13.0.50"}
+# The wheels of 13.0.0 have no crt/link.stub and cicc in another folder: their nvcc cannot link a program.
+_COMPLETE = {"13.0.0": "13.0.2"}
 _EXECUTABLE = re.compile(r"(^|/)(bin|nvvm/bin)/[^/]+$")
 _UNVERSIONED = re.compile(r"^(lib[^/]+\.so)\.[\d.]+$")
 
@@ -34,10 +36,11 @@ def overlay(home: Home, work: Path, version: str, flavor: str, *, cudnn: bool) -
     major, minor = version.split(".")[:2]
     if flavor == "devel" and major == "12":
         raise LabError(f"no stand-in for CUDA {version} devel: PyPI has no nvcc before CUDA 13")
-    requirements = [f"cuda-toolkit[{','.join(COMPONENTS[flavor])}]=={version}"]
+    release = _COMPLETE.get(version, version) if flavor == "devel" else version
+    requirements = [f"cuda-toolkit[{','.join(COMPONENTS[flavor])}]=={release}"]
     if cudnn and flavor != "devel":  # nothing built here links to it, and it is 500 MB
         requirements.append(_CUDNN[major])
-    wheels = _download(home, version, flavor, requirements)
+    wheels = _download(home, release, flavor, requirements)
     top = f"usr/local/cuda-{major}.{minor}"
     path = work / "cuda.tar"
     with tarfile.open(path, "w", format=tarfile.GNU_FORMAT) as tar:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -38,6 +39,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _clean_environment() -> Iterator[None]:
     """Take out of the environment what would change results from one machine to the next."""
+    # A suite that runs in the background is handed an ignored SIGINT, and would hand it down to what it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.MonkeyPatch.context() as patch:
         for name in tuple(os.environ):
             scrubbed = name in _SCRUBBED or name.startswith(_SCRUBBED_PREFIXES)

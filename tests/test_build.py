@@ -216,8 +216,6 @@ def test_an_interrupted_build_leaves_no_image_and_says_so(
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # A suite that runs in the background hands down an ignored SIGINT.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     assert child.stderr is not None
     for line in child.stderr:

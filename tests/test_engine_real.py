@@ -431,9 +431,8 @@ def test_secrets_reach_the_step_and_not_the_image(engine: Engine, base: str, tmp
 
 
 INTERRUPTED = """
-import signal, sys
+import sys
 from pathlib import Path
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background ignores it
 from gpuimage.engine import BuildRequest, select
 from gpuimage.engine.docker import DockerEngine
 name, host, what, text, context = sys.argv[1:]

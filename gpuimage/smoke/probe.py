@@ -93,11 +93,16 @@ class Report:
                 "tier": tier,
                 "probe": probe,
                 "status": status,
-                "reason": reason,
+                "reason": _plain(reason),
                 "seconds": round(seconds, 3),
-                "evidence": [str(line) for line in evidence],
+                "evidence": [_plain(line) for line in evidence],
             }
         )
+
+
+def _plain(text: object) -> str:
+    """Text that every encoder takes: a file name that is no UTF-8 comes with surrogates in it."""
+    return str(text).encode("utf-8", "replace").decode("utf-8")
 
 
 # -- children ----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ ROWS = (
     {"process"},
     {"arch", "reference"},
     {"tables"},
-    {"spec"},
+    {"spec", "dockerfile"},
     {"lock"},
     {"plan"},
     {"render", "inspect"},
@@ -33,6 +33,7 @@ RANK = {name: rank for rank, row in enumerate(ROWS) for name in row}
 DOORS = {
     "subprocess": {"process"},
     "docker": {"engine"},
+    "dockerfile_parse": {"dockerfile"},
     "jinja2": {"render"},
     "yaml": {"spec"},
     "uv": {"lock"},

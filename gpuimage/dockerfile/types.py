@@ -1,0 +1,118 @@
+"""What a Dockerfile is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from gpuimage.dockerfile.source import Source, Span
+from gpuimage.dockerfile.splitter import Directive, Heredoc
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """`--name=value` before the arguments; `value` is None without an equals sign."""
+
+    name: str
+    value: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A word of an instruction, quotes as written."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with an instruction; the rest of the file is read all the same."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction. Spans are offsets of the source; `line` and `end_line` count from 1, heredocs included.
+
+    `keyword` is in upper case; under ONBUILD it is the inner one and `onbuild` is true. `values` are the words as
+    BuildKit has them: the words of FROM, COPY …, one string for the shell form of RUN, CMD …, the strings of an array
+    (`json`), the pairs of ENV and LABEL one after the other. `arguments` is the joined text behind the flags.
+    """
+
+    keyword: str
+    line: int
+    end_line: int
+    span: Span
+    keyword_span: Span
+    flags: tuple[Flag, ...]
+    arguments: str
+    values: tuple[Value, ...]
+    json: bool = False
+    onbuild: bool = False
+    heredocs: tuple[Heredoc, ...] = ()
+    blank_lines: tuple[int, ...] = ()
+    problem: Problem | None = None
+
+    def flag(self, name: str) -> str | None:
+        """The value of a flag's last use, None where it is not given."""
+        return next((flag.value or "" for flag in reversed(self.flags) if flag.name == name), None)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The values without their places."""
+        return tuple(value.text for value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A FROM and what follows it; `image` is what FROM says, variables unresolved, "" where it says nothing."""
+
+    index: int
+    image: str
+    name: str | None
+    platform: str | None
+    instructions: tuple[Instruction, ...]
+
+    @property
+    def head(self) -> Instruction:
+        """The FROM."""
+        return self.instructions[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of the source; the pieces of a file tile it."""
+
+    kind: Literal["instruction", "directive", "comment", "blank"]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Dockerfile:
+    """A whole file. `before` are the instructions in front of the first FROM (ARG, as a rule)."""
+
+    source: Source
+    directives: tuple[Directive, ...]
+    before: tuple[Instruction, ...]
+    stages: tuple[Stage, ...]
+    pieces: tuple[Piece, ...]
+
+    @cached_property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """All instructions, in order."""
+        return (*self.before, *(one for stage in self.stages for one in stage.instructions))
+
+    @property
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with single directives and instructions, in order."""
+        for directive in self.directives:
+            if directive.problem:
+                start = self.source.starts[directive.line]
+                yield Problem(directive.problem, Span(start, self.source.end_of(directive.line)))
+        yield from (one.problem for one in self.instructions if one.problem is not None)

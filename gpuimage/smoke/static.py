@@ -152,7 +152,12 @@ def _dlopen_families(files: _Files) -> _Answer:
 
 def _driver_not_baked(files: _Files) -> _Answer:
     baked = sorted(
-        path for path in files.names() if _DRIVER.search(path) and "/stubs/" not in path and files.size(path)
+        path
+        for path in files.names()
+        # A link to a stub is another probe's.
+        if _DRIVER.search(path)
+        and "/stubs/" not in (files.inspection.resolve(path) or path)
+        and files.size(path)
     )
     compat = [path for path in baked if "/compat" in path]
     own = [path for path in baked if path not in compat]

@@ -141,26 +141,6 @@ def build_files(request: BuildRequest) -> Iterator[list[str]]:
         yield options
 
 
-def build_options(request: BuildRequest) -> Iterator[str]:
-    """Yield the options that podman and buildah have in common."""
-    for tag in request.tags:
-        yield from ("--tag", tag)
-    for name, value in request.build_args.items():
-        yield from ("--build-arg", f"{name}={value}")
-    for name, value in request.labels.items():
-        yield from ("--label", f"{name}={value}")
-    for secret in request.secrets:
-        yield from ("--secret", secret)
-    if request.platform:
-        yield from ("--platform", request.platform)
-    if request.target:
-        yield from ("--target", request.target)
-    if request.no_cache:
-        yield "--no-cache"
-    if request.network:
-        yield from ("--network", request.network)
-
-
 def oci_runtime() -> str | None:
     """Return the OCI runtime to ask for; None leaves the host's choice.
 

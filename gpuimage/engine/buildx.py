@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpuimage import process
 from gpuimage.engine.buildkit import Tracker
-from gpuimage.engine.staging import ignore_file, staged
+from gpuimage.engine.staging import build_options, ignore_file, staged
 from gpuimage.engine.types import BuildRequest, OnEvent
 from gpuimage.engine.wire import Log, Update, Vertex, from_json
 
@@ -74,20 +74,7 @@ def _files(request: BuildRequest) -> Iterator[tuple[Path, Path]]:
 
 
 def _options(request: BuildRequest, network: str | None) -> Iterator[str]:
-    for tag in request.tags:
-        yield from ("--tag", tag)
-    for name, value in request.build_args.items():
-        yield from ("--build-arg", f"{name}={value}")
-    for name, value in request.labels.items():
-        yield from ("--label", f"{name}={value}")
-    for secret in request.secrets:
-        yield from ("--secret", secret)
-    if request.platform:
-        yield from ("--platform", request.platform)
-    if request.target:
-        yield from ("--target", request.target)
-    if request.no_cache:
-        yield "--no-cache"
+    yield from build_options(request)
     if network:
         yield from ("--network", network)
         if network == "host":

@@ -17,7 +17,7 @@ from gpuimage import process
 from gpuimage.engine import _libpod as libpod
 from gpuimage.engine.failures import registry_error
 from gpuimage.engine.registries import loopback, registries
-from gpuimage.engine.staging import staged
+from gpuimage.engine.staging import build_options, staged
 from gpuimage.engine.types import (
     BuildEvent,
     BuildRequest,
@@ -202,7 +202,8 @@ def build(command: Sequence[str], request: BuildRequest, on_event: OnEvent, undo
                 # Docker's format keeps SHELL and HEALTHCHECK, which OCI's has no place for.
                 *(*command, "--format", "docker", "--layers", "--force-rm"),
                 *files,
-                *libpod.build_options(request),
+                *build_options(request),
+                *(("--network", request.network) if request.network else ()),
                 str(context),
             ]
             with process.stream(line, env=env, tidy=_TIDY, rest=reader.read) as running:

@@ -1,4 +1,4 @@
-"""A context directory with extra files, for engines that read a directory and take no tar stream."""
+"""What engines that are commands have in common: a context directory with extra files, and the options of a build."""
 
 from __future__ import annotations
 
@@ -76,3 +76,21 @@ def _link(source: Path, target: Path) -> None:
         os.link(source, target, follow_symlinks=False)
     except OSError:
         shutil.copy2(source, target, follow_symlinks=False)
+
+
+def build_options(request: BuildRequest) -> Iterator[str]:
+    """Yield the options that every build command spells alike; the network is each engine's own."""
+    for tag in request.tags:
+        yield from ("--tag", tag)
+    for name, value in request.build_args.items():
+        yield from ("--build-arg", f"{name}={value}")
+    for name, value in request.labels.items():
+        yield from ("--label", f"{name}={value}")
+    for secret in request.secrets:
+        yield from ("--secret", secret)
+    if request.platform:
+        yield from ("--platform", request.platform)
+    if request.target:
+        yield from ("--target", request.target)
+    if request.no_cache:
+        yield "--no-cache"

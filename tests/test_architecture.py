@@ -19,7 +19,7 @@ ROWS = (
     {"arch", "reference"},
     {"tables"},
     {"spec", "dockerfile"},
-    {"lock"},
+    {"lock", "facts"},
     {"plan"},
     {"render", "inspect"},
     {"engine"},

@@ -13,9 +13,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import re
-import tempfile
 import tomllib
 import urllib.error
 import urllib.request
@@ -30,6 +28,7 @@ from packaging.utils import canonicalize_name
 
 from gpuimage import process
 from gpuimage.errors import Location, ResolveError, SpecError, UnavailableError
+from gpuimage.files import write_atomic
 
 FORMAT = 1
 PYTORCH_INDEX = "https://download.pytorch.org/whl"
@@ -194,26 +193,6 @@ def _size(text: str | None) -> int | None:
 def write_lock(lock: Lock, path: Path) -> None:
     """Write the lock in one step: a reader sees the old file or the new one, never half of it."""
     write_atomic(path, lock.text())
-
-
-def write_atomic(path: Path, text: str) -> None:
-    """Replace `path` by `text` in one step, keeping the permissions a plain write would give."""
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", newline="", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            try:
-                file.write(text)
-                file.flush()
-                mask = os.umask(0)
-                os.umask(mask)
-                Path(file.name).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~mask)
-                Path(file.name).replace(path)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
-    except OSError as error:
-        raise SpecError(f"cannot write this file: {error.strerror or error}", where=Location(path)) from error
 
 
 def resolve(request: Resolution, *, directory: Path, measure: bool = True) -> Lock:

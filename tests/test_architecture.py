@@ -15,16 +15,17 @@ PACKAGE = Path(__file__).parent.parent / "gpuimage"
 # A module may import from the rows above its own, and within its own package.
 ROWS = (
     {"errors", "units"},
-    {"process"},
+    {"process", "files"},
     {"arch", "reference"},
     {"tables"},
     {"spec", "dockerfile"},
     {"lock", "facts"},
     {"plan"},
-    {"render", "inspect"},
-    {"engine"},
+    {"render", "inspect", "finding"},
+    {"rules"},
+    {"lint", "engine"},
     {"smoke"},
-    {"build"},
+    {"build", "verify"},
     {"reporters"},
     {"cli"},
 )
@@ -35,7 +36,7 @@ DOORS = {
     "docker": {"engine"},
     "dockerfile_parse": {"dockerfile"},
     "jinja2": {"render"},
-    "yaml": {"spec"},
+    "yaml": {"spec", "facts"},  # specs, and an environment.yml that a Dockerfile names
     "uv": {"lock"},
     "elftools": {"inspect"},
     "rich": {"reporters"},

@@ -91,7 +91,7 @@ COPY --from=final / /
 @pytest.mark.parametrize(
     ("target", "ships", "feeds"),
     [
-        (None, ["test"], ["base", "builder", "tools", "final"]),
+        (None, ["unused", "test"], ["base", "builder", "tools", "final"]),
         ("final", ["base", "final"], ["builder", "tools"]),
         ("FINAL", ["base", "final"], ["builder", "tools"]),
         ("1", ["base", "builder"], []),
@@ -103,7 +103,16 @@ def test_what_ships_and_what_only_gives_files_follows_from_the_target(
     found = facts(STAGES, target=target)
     assert [one.stage.name for one in found if one.ships] == ships
     assert [one.stage.name for one in found if one.feeds] == feeds
-    assert not next(one for one in found if one.stage.name == "unused").used
+    unused = next(one for one in found if one.stage.name == "unused")
+    assert unused.used is unused.is_target is (target is None)  # without a target it may be somebody's
+
+
+@pytest.mark.parametrize("name", ["test", "dev", "lint", "py-tests", "test-gpu", "development", "ci"])
+def test_a_leaf_that_is_named_for_tests_or_development_does_not_ship(name: str) -> None:
+    first, last = facts(f"FROM a AS {name}\nFROM b\n")
+    assert (first.ships, first.used, last.ships) == (False, False, True)
+    assert [one.ships for one in facts(f"FROM a AS app\nFROM b AS {name}\n")] == [True, True]
+    assert [one.ships for one in facts("FROM a AS latest\nFROM b AS device\nFROM c\n")] == [True, True, True]
 
 
 def test_a_file_without_stages_has_no_facts() -> None:

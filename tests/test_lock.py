@@ -24,7 +24,6 @@ from gpuimage.lock import (
     packages_of_uv_lock,
     read_lock,
     resolve,
-    write_atomic,
     write_lock,
 )
 
@@ -90,22 +89,6 @@ def test_whatever_can_change_the_answer_makes_the_lock_stale(other: Resolution) 
 
 def test_the_lock_lies_beside_its_spec() -> None:
     assert lock_path(Path("a/infer.prod.yaml")) == Path("a/infer.prod.lock")
-
-
-def test_an_interrupted_write_leaves_the_old_file_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "spec.lock"
-    path.write_text("old")
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write_atomic(path, "new")
-    assert [p.name for p in tmp_path.iterdir()] == ["spec.lock"]
-    assert path.read_text() == "old"
 
 
 def test_uv_resolves_what_pip_resolves(tmp_path: Path) -> None:

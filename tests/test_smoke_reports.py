@@ -16,7 +16,7 @@ from gpuimage.engine import ImageInfo, LayerInfo
 from gpuimage.inspect import WheelInfo
 from gpuimage.lock import lock_path, read_lock
 from gpuimage.plan import plan
-from gpuimage.reporters import BUILD_REPORTERS, SMOKE_REPORTERS
+from gpuimage.reporters.results import BUILD_REPORTERS, SMOKE_REPORTERS
 from gpuimage.smoke import SmokeReport, Verdict
 from gpuimage.spec import load_spec
 from gpuimage.units import size, span

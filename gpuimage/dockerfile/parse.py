@@ -114,7 +114,13 @@ def _instruction(source: Source, group: Group, escape: str) -> Instruction:
         heredocs=tuple(group.heredocs),
         blank_lines=tuple(group.blank_lines),
         problem=Problem(problem, named) if problem else None,
+        marks=_marks(group, len(text) - len(text[at:].lstrip())),
     )
+
+
+def _marks(group: Group, begin: int) -> tuple[tuple[int, int], ...]:
+    """The group's marks for offsets that count from the beginning of the arguments."""
+    return tuple((here - begin, there) for here, there in group.marks)
 
 
 def _flag(word: Word, span: Span) -> Flag:

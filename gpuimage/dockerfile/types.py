@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -58,10 +60,22 @@ class Instruction:
     heredocs: tuple[Heredoc, ...] = ()
     blank_lines: tuple[int, ...] = ()
     problem: Problem | None = None
+    marks: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+    """Offsets in `arguments` with those in the source, one pair for each line of the instruction."""
 
     def flag(self, name: str) -> str | None:
         """The value of a flag's last use, None where it is not given."""
         return next((flag.value or "" for flag in reversed(self.flags) if flag.name == name), None)
+
+    def place(self, start: int, end: int) -> Span:
+        """The place in the source of a piece of `arguments`."""
+        last = self._offset(max(end - 1, start))
+        return Span(self._offset(start), last + (end > start))
+
+    def _offset(self, at: int) -> int:
+        index = max(bisect_right(self.marks, (at, sys.maxsize)) - 1, 0)
+        here, there = self.marks[index]
+        return there + at - here
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -64,6 +64,8 @@ class Program:
     command: Command
     through: tuple[str, ...] = ()
     module: bool = False
+    path: str = ""
+    """The program as written: `/opt/venv/bin/pip`; that of the interpreter for a module."""
 
     @property
     def name(self) -> str:
@@ -93,12 +95,16 @@ def _unwrapped(command: Command, lookup: Lookup, through: tuple[str, ...]) -> It
             return
         start = _start(name, words)
         if start is not None and start < len(words):
-            yield from _unwrapped(replace(command, words=words[start:]), lookup, (*through, name))
+            given = (*command.assignments, *_assigned(words[1:start]))
+            inner_command = replace(command, words=words[start:], assignments=given)
+            yield from _unwrapped(inner_command, lookup, (*through, name))
             return
         if _PYTHON.fullmatch(name) and (at := _module(words)) is not None:
-            yield Program(replace(command, words=words[at:]), (*through, name), module=True)
+            yield Program(
+                replace(command, words=words[at:]), (*through, name), module=True, path=str(words[0])
+            )
             return
-    yield Program(command, through)
+    yield Program(command, through, path=str(words[0]))
 
 
 def _script(command: Command, name: str) -> Argument | None:
@@ -127,11 +133,18 @@ def _nested(
         text = script.value
     exact = script.raw[1:-1] == text and script.raw[:1] in "'\""
     for inner in commands(text, lookup):
-        moved = tuple(_moved(word, script, exact=exact) for word in inner.words)
-        yield from _unwrapped(
-            replace(inner, words=moved, before=inner.before or command.before, inside=(*command.inside, *inner.inside)),
-            lookup, through,
-        )  # fmt: skip
+        given = ((name, _moved(value, script, exact=exact)) for name, value in inner.assignments)
+        moved = replace(
+            inner,
+            words=tuple(_moved(word, script, exact=exact) for word in inner.words),
+            assignments=(*command.assignments, *given),  # what the outer shell is given, it hands on
+            redirections=tuple(
+                replace(one, target=_moved(one.target, script, exact=exact)) for one in inner.redirections
+            ),
+            before=inner.before or command.before,
+            inside=(*command.inside, *inner.inside),
+        )
+        yield from _unwrapped(moved, lookup, through)
 
 
 def _moved(word: Argument, script: Argument, *, exact: bool) -> Argument:
@@ -170,6 +183,16 @@ def _behind(words: tuple[Argument, ...], at: int, wrapper: _Wrapper) -> int:
         else:
             break
     return at + wrapper.words
+
+
+def _assigned(words: tuple[Argument, ...]) -> Iterator[tuple[str, Argument]]:
+    """The `X=y` that a wrapper gives the program."""
+    for word in words:
+        name, equals, value = word.raw.partition("=")
+        if equals and name.isidentifier():
+            known = word.value.partition("=")[2] if word.value is not None else None
+            start = word.span.start + len(name) + 1
+            yield name, Argument(value, Span(min(start, word.span.end), word.span.end), known)
 
 
 def _module(words: tuple[Argument, ...]) -> int | None:

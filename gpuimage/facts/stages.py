@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from gpuimage.dockerfile import Dockerfile, Instruction, Stage
+from gpuimage.dockerfile import Dockerfile, Instruction, Source, Stage
 from gpuimage.dockerfile.splitter import escape_of
 from gpuimage.dockerfile.variables import UNDEFINED, Expansion, Lookup, Undefined, expand
+from gpuimage.facts.base import Base, read_base
+from gpuimage.facts.runs import Call, calls
 
 # BuildKit sets these in every stage that declares them, for the platform that is built.
 _PLATFORM = frozenset(
@@ -18,16 +23,27 @@ _PREDEFINED = frozenset(
     {"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY", "SOURCE_DATE_EPOCH"}
 )
 
+# Names of stages that nobody uses and nobody ships.
+_ASIDE = re.compile(
+    r"(.*[-_])?(tests?|testing|lint|linter|ci|dev|develop|development|debug|docs?|checks?|bench)([-_].*)?"
+)
+
+_ERREXIT = re.compile(r"^\s*set\s[^\n;&|#]*(?<!\S)-(?:[a-zA-Z]*e|[a-zA-Z]*o\s+errexit)", re.MULTILINE)
+
+Head = tuple["str | None", "int | None", tuple[str, ...]]
+"""A base image, or the index of a parent, and what is not defined in FROM."""
+
 Scope = Mapping[str, "str | None"]
 """Names that are set, with their values; None for a value that only the build knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+@dataclass(frozen=True, eq=False)
+class Step:
     """An instruction with what holds where it stands.
 
     `env` is what an image built up to here would have, `variables` what words resolve by: ENV and ARG together, of
-    which the later one counts (so BuildKit, tried).
+    which the later one counts (so BuildKit, tried). `user` is "" where no USER was given, None where it is not known;
+    `workdir` None where it is not known.
     """
 
     instruction: Instruction
@@ -36,6 +52,13 @@ class Placed:
     inherited: bool = False
     """Whether the base image may bring variables that nobody can see here."""
     escape: str = "\\"
+    stage: int = 0
+    user: str | None = ""
+    workdir: str | None = None
+    shell: tuple[str, ...] = ()
+    front: str | None = None
+    """The directory that PATH begins with, where the file sets it."""
+    source: Source = field(default_factory=lambda: Source(""), repr=False)
 
     def lookup(self, name: str) -> str | Undefined | None:
         """A variable's value here; a base may bring what is set nowhere in the file."""
@@ -47,15 +70,75 @@ class Placed:
         """Resolve a word of the instruction."""
         return expand(text, self.lookup, escape=self.escape)
 
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        """The programs that a RUN runs; none for any other instruction."""
+        one = self.instruction
+        return tuple(calls(self, self.source)) if one.keyword == "RUN" and not one.onbuild else ()
+
+    @cached_property
+    def mounts(self) -> tuple[Mount, ...]:
+        """The `--mount`s of a RUN."""
+        found = (flag for flag in self.instruction.flags if flag.name == "mount" and flag.value)
+        return tuple(Mount.read(self.expand(str(flag.value)).value or str(flag.value)) for flag in found)
+
+    @property
+    def has_device(self) -> bool:
+        """Whether a RUN is given a GPU with `--device`."""
+        return any(flag.name == "device" for flag in self.instruction.flags)
+
+    @property
+    def home(self) -> str:
+        """The home directory, as far as it can be told."""
+        value = self.variables.get("HOME")
+        return value or ("/root" if self.user in ("", "root", "0", None) else f"/home/{self.user}")
+
+    def stops_on_errors(self, script: str) -> bool:
+        """Whether the shell stops at the first line that fails: `set -e`, `#!/bin/sh -e`, or `-e` in SHELL."""
+        own = script.startswith("#!")  # BuildKit runs such a heredoc without SHELL
+        words = script.partition("\n")[0].split()[1:] if own else self.shell[1:]
+        given = any(
+            re.fullmatch(r"-[a-zA-Z]{0,4}e[a-zA-Z]{0,4}", word) or word == "errexit" for word in words
+        )
+        return given or _ERREXIT.search(script) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A `--mount`; `target` "" where none is given."""
+
+    kind: str
+    source: str
+    target: str
+    from_: str
+    options: Mapping[str, str]
+
+    @classmethod
+    def read(cls, text: str) -> Mount:
+        """Read `type=cache,target=/root/.cache`."""
+        pairs = dict(part.strip().partition("=")[::2] for part in text.split(","))
+        target = pairs.get("target") or pairs.get("dst") or pairs.get("destination") or ""
+        return cls(
+            pairs.get("type", "bind"),
+            pairs.get("source") or pairs.get("src") or "",
+            target,
+            pairs.get("from", ""),
+            pairs,
+        )
+
+    def covers(self, path: str) -> bool:
+        """Whether a path lies in what is mounted."""
+        target = self.target.rstrip("/")
+        return bool(target) and (path.rstrip("/") + "/").startswith(target + "/")
+
 
 @dataclass(frozen=True, slots=True)
 class StageFacts:
     """One stage.
 
-    `base` is the image's reference as far as it is known, None for a stage or what only the build knows; `parent` the
-    index of the stage that FROM names; `undefined` the variables of FROM that no global ARG sets. `ships` says whether
-    its layers are part of the image that is built, `feeds` whether only files of it are copied elsewhere. `env` and
-    `variables` are those at its end: a stage that is built from it begins with both.
+    `base` is the image's reference as far as it is known, None for a stage or what only the build knows; `root` what
+    is known of the image that the stage and its parents stand on; `parent` the index of the stage that FROM names; `undefined` the variables of FROM that no global ARG sets. `ships` says whether
+    its layers are part of the image that is built, `feeds` whether only files of it are copied elsewhere.
     """
 
     stage: Stage
@@ -64,9 +147,29 @@ class StageFacts:
     undefined: tuple[str, ...]
     ships: bool
     feeds: bool
-    placed: tuple[Placed, ...]
-    env: Scope
-    variables: Scope
+    steps: tuple[Step, ...]
+    chain: tuple[Step, ...]
+    """The steps of all its parents, then its own."""
+    end: Step
+    """What holds behind the last step."""
+    root: Base
+    is_target: bool = False
+    """Whether it is an image that is built for its own sake."""
+
+    @property
+    def index(self) -> int:
+        """Its number."""
+        return self.stage.index
+
+    @property
+    def env(self) -> Scope:
+        """The environment at its end."""
+        return self.end.env
+
+    @property
+    def variables(self) -> Scope:
+        """What words resolve by at its end."""
+        return self.end.variables
 
     @property
     def used(self) -> bool:
@@ -82,22 +185,27 @@ def stages(
     escape = escape_of(dockerfile.directives)
     known = _globals(dockerfile, given, escape)
     heads = [_head(dockerfile, stage, known, escape) for stage in dockerfile.stages]
-    final = _index(dockerfile.stages, target) if target else len(heads) - 1
-    shipped, feeding = _reached(dockerfile, heads, final)
+    targets = _targets(dockerfile, heads, target)
+    shipped, feeding = _reached(dockerfile, heads, targets)
     found: list[StageFacts] = []
     for stage, (base, parent, undefined) in zip(dockerfile.stages, heads, strict=True):
-        start = Placed(stage.head, {}, {}, inherited=base != "scratch", escape=escape)
         if parent is not None:
-            above = found[parent]
-            start = replace(
-                start, env=above.env, variables=above.variables, inherited=above.placed[0].inherited
-            )
-        placed = tuple(_placed(stage, start, known, given))
+            start, above, root = found[parent].end, found[parent].chain, found[parent].root
+        else:
+            root, above = read_base(base), ()
+            start = Step(
+                stage.head, dict(root.env), dict(root.env), inherited=base != "scratch", escape=escape, source=dockerfile.source,
+                workdir=root.workdir, user=root.user,
+            )  # fmt: skip
+        *steps, last = _steps(stage, replace(start, stage=stage.index), known, given)
         ships, feeds = stage.index in shipped, stage.index in feeding
-        last = placed[-1]
+        own = tuple(steps)
         found.append(
-            StageFacts(stage, base, parent, undefined, ships, feeds, placed[:-1], last.env, last.variables)
-        )
+            StageFacts(
+                stage, base, parent, undefined, ships, feeds, own, (*above, *own), last, root,
+                is_target=stage.index in targets,
+            )
+        )  # fmt: skip
     return tuple(found)
 
 
@@ -118,9 +226,7 @@ def _declared(instruction: Instruction, lookup: Lookup, escape: str) -> Iterator
         yield name, expand(default, lookup, escape=escape).value if equals else None
 
 
-def _head(
-    dockerfile: Dockerfile, stage: Stage, known: Scope, escape: str
-) -> tuple[str | None, int | None, tuple[str, ...]]:
+def _head(dockerfile: Dockerfile, stage: Stage, known: Scope, escape: str) -> Head:
     def lookup(name: str) -> str | Undefined | None:
         if name in known:
             return known[name]
@@ -134,7 +240,7 @@ def _head(
     return (None if parent is not None else found.value), parent, found.undefined
 
 
-def _placed(stage: Stage, start: Placed, known: Scope, given: Mapping[str, str]) -> Iterator[Placed]:
+def _steps(stage: Stage, start: Step, known: Scope, given: Mapping[str, str]) -> Iterator[Step]:
     """Every instruction with what holds before it, and once more the last with what holds behind it."""
     here = start
     for one in stage.instructions:
@@ -143,10 +249,18 @@ def _placed(stage: Stage, start: Placed, known: Scope, given: Mapping[str, str])
         if one.onbuild or one.problem:
             continue
         if one.keyword == "ENV":
-            pairs = zip(one.texts[::2], one.texts[1::2], strict=True)
+            pairs = list(zip(one.texts[::2], one.texts[1::2], strict=True))
             # All pairs of one ENV see what held before it.
             new = {name: here.expand(text).value for name, text in pairs}
-            here = replace(here, env={**here.env, **new}, variables={**here.variables, **new})
+            front = next(
+                (
+                    here.expand(text.partition(":")[0].strip("\"'")).value
+                    for name, text in pairs
+                    if name == "PATH"
+                ),
+                here.front,
+            )
+            here = replace(here, env={**here.env, **new}, variables={**here.variables, **new}, front=front)
         elif one.keyword == "ARG":
             variables = dict(here.variables)
             for name, default in _declared(one, here.lookup, here.escape):
@@ -154,26 +268,48 @@ def _placed(stage: Stage, start: Placed, known: Scope, given: Mapping[str, str])
                 if value is not None or name not in variables:
                     variables[name] = value
             here = replace(here, variables=variables)
+        elif one.keyword in ("USER", "WORKDIR", "SHELL"):
+            here = _moved(here)
     yield here
 
 
-def _index(found: tuple[Stage, ...], target: str) -> int:
-    """The stage a target names; the last where none does."""
-    for stage in found:
-        if stage.name == target.lower() or str(stage.index) == target:
-            return stage.index
-    return len(found) - 1
+def _moved(here: Step) -> Step:
+    """What holds behind a USER, WORKDIR or SHELL."""
+    one = here.instruction
+    if one.keyword == "SHELL":
+        return replace(here, shell=one.texts)
+    value = here.expand(one.arguments).value
+    if one.keyword == "USER":
+        return replace(here, user=value.partition(":")[0] if value is not None else None)
+    if value is not None and not value.startswith("/"):
+        value = posixpath.join(here.workdir, value) if here.workdir is not None else None
+    return replace(here, workdir=posixpath.normpath(value) if value is not None else None)
 
 
-def _reached(
-    dockerfile: Dockerfile, heads: list[tuple[str | None, int | None, tuple[str, ...]]], final: int
-) -> tuple[set[int], set[int]]:
+def _targets(dockerfile: Dockerfile, heads: list[Head], target: str | None) -> set[int]:
+    """The stages that are images: the one a target names, else the last one and those that no other uses.
+
+    A stage that no other uses is somebody's `--target`; one that is named for tests or development does not ship.
+    """
+    found = dockerfile.stages
+    if target:
+        named = {stage.index for stage in found if target.lower() == stage.name or target == str(stage.index)}
+        if named:
+            return named
+    used = {parent for _, parent, _ in heads if parent is not None}
+    used |= {source for stage in found for source in _sources(dockerfile, stage.index)}
+    leaves = {s.index for s in found if s.index not in used and not _ASIDE.fullmatch(s.name or "")}
+    return leaves | {len(found) - 1} if found else set()
+
+
+def _reached(dockerfile: Dockerfile, heads: list[Head], targets: set[int]) -> tuple[set[int], set[int]]:
     """Stages whose layers ship, and stages that only give files to those that are built."""
     shipped: set[int] = set()
-    at: int | None = final if heads else None
-    while at is not None:
-        shipped.add(at)
-        at = heads[at][1]
+    for target in targets:
+        at: int | None = target
+        while at is not None:
+            shipped.add(at)
+            at = heads[at][1]
     built, queue = set(shipped), list(shipped)
     while queue:
         index = queue.pop()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree
 
 from gpuimage.build import BuildResult
+from gpuimage.reporters.xml import clean, document
 from gpuimage.smoke import SmokeReport
-
-# What XML 1.0 cannot hold, not even escaped; programs in an image may print it.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def smoke_junit(report: SmokeReport) -> str:
@@ -27,7 +24,7 @@ def _document(name: str, report: SmokeReport | None, properties: dict[str, str])
     verdicts = report.verdicts if report else ()
     suite = ElementTree.Element(
         "testsuite",
-        name=_clean(f"gpuimage smoke {name}"),
+        name=clean(f"gpuimage smoke {name}"),
         tests=str(len(verdicts)),
         failures=str(sum(verdict.status == "failed" for verdict in verdicts)),
         errors="0",
@@ -36,16 +33,16 @@ def _document(name: str, report: SmokeReport | None, properties: dict[str, str])
     )
     holder = ElementTree.SubElement(suite, "properties")
     for key, value in properties.items():
-        ElementTree.SubElement(holder, "property", name=key, value=_clean(value))
+        ElementTree.SubElement(holder, "property", name=key, value=clean(value))
     for verdict in verdicts:
         case = ElementTree.SubElement(
             suite,
             "testcase",
             classname=f"gpuimage.smoke.{verdict.tier}",
-            name=_clean(verdict.probe),
+            name=clean(verdict.probe),
             time=f"{verdict.seconds:.3f}",
         )
-        reason, evidence = _clean(verdict.reason), _clean("\n".join(verdict.evidence))
+        reason, evidence = clean(verdict.reason), clean("\n".join(verdict.evidence))
         if verdict.status == "failed":
             ElementTree.SubElement(case, "failure", message=reason).text = evidence or reason
         elif verdict.status == "skipped":
@@ -53,12 +50,7 @@ def _document(name: str, report: SmokeReport | None, properties: dict[str, str])
         else:
             ElementTree.SubElement(case, "system-out").text = "\n".join(filter(None, (reason, evidence)))
     if report and report.line:
-        ElementTree.SubElement(suite, "system-out").text = _clean(report.line)
+        ElementTree.SubElement(suite, "system-out").text = clean(report.line)
     root = ElementTree.Element("testsuites")
     root.append(suite)
-    ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
-
-
-def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+    return document(root)

@@ -22,6 +22,7 @@ from gpuimage.tables.gpus import Gpu, gpu, gpus
 from gpuimage.tables.images import (
     CudaImage,
     cuda_tag,
+    cuda_tags_complete,
     flavor_libraries,
     library_family,
     os_python,
@@ -35,7 +36,7 @@ from gpuimage.tables.loader import (
     optional_plugin,
 )
 from gpuimage.tables.require import RequireCuda, StartVerdict, require_cuda, start_verdict
-from gpuimage.tables.sizes import SizeFact, base_size, torch_set_bytes
+from gpuimage.tables.sizes import SizeFact, base_size, pip_cache_bytes, torch_set_bytes
 from gpuimage.tables.torch import TorchRelease, cuda_of_variant, torch_release, torch_versions
 from gpuimage.tables.wheels import NvidiaWheel, WheelFacts, nvidia_wheel, wheel
 
@@ -62,6 +63,7 @@ __all__ = [
     "cuda_range_for",
     "cuda_release",
     "cuda_tag",
+    "cuda_tags_complete",
     "dlopen_families",
     "driver_cuda",
     "driver_libraries",
@@ -77,6 +79,7 @@ __all__ = [
     "opened_by_name",
     "optional_plugin",
     "os_python",
+    "pip_cache_bytes",
     "require_cuda",
     "smallest_flavor",
     "start_verdict",

@@ -108,6 +108,11 @@ def cuda_tag(cuda: str, flavor: str, *, cudnn: bool = False, os: str | None = No
     )
 
 
+def cuda_tags_complete(cuda: str) -> bool:
+    """Whether the tables list every tag of a release (`12.4.1`); of later ones they know only tags that were seen."""
+    return any(row.cuda == cuda for row in _load.base_images().nvidia_cuda.releases)
+
+
 def _no_tag(cuda: str, flavor: str, cudnn: bool, os: str | None, rows: list[_Listed]) -> Unknown:
     asked = f"CUDA {cuda}, {'cudnn-' if cudnn else ''}{flavor}" + (f", {os}" if os else ", any Ubuntu")
     if rows:

@@ -53,6 +53,15 @@ def _from_parts(part: TorchSetRow) -> SizeFact | Unknown:
     return SizeFact(total, total, "unpacked sizes of torch and its nvidia wheels", part.source, part.verified)
 
 
+def pip_cache_bytes() -> SizeFact | Unknown:
+    """Return what pip's download cache keeps of a torch with CUDA."""
+    for row in _load.sizes().measured:
+        mb = _disk_mb(row)
+        if row.what.startswith("pip cache left") and mb:
+            return SizeFact(mb[0] * _MB, mb[1] * _MB, row.what, f"measured {row.date}", row.verified)
+    return Unknown("what pip's cache keeps of torch was not measured")
+
+
 def _covers(span: str, cuda: str) -> bool:
     """Whether `11-13`, `12.x` or `11.8` covers a CUDA version, or a whole major (`12`)."""
     version = dotted(cuda)

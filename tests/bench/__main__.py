@@ -1,4 +1,4 @@
-"""`make bench`: our torch-inference image against a Dockerfile of the kind found in tutorials, and start-up time.
+"""`make bench`: start-up time, the linter against hadolint, and our torch-inference image against a tutorial's.
 
 Both images are built by the same engine in the same run from the same wheel files, without a cache. Needs about
 35 GB of free disk; everything it makes is removed again.
@@ -7,12 +7,10 @@ Both images are built by the same engine in the same run from the same wheel fil
 from __future__ import annotations
 
 import contextlib
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +20,8 @@ from gpuimage.reporters.progress import progress_display
 from gpuimage.smoke import SmokeReport, smoke
 from gpuimage.spec import load_spec
 from tests import lab
+from tests.bench import lint
+from tests.bench.clock import in_turns, quietly
 from tests.lab import Lab
 from tests.lab.home import CHECKOUT, Home, Use
 
@@ -55,6 +55,7 @@ def main() -> int:
         f"gpuimage --help: {startup.ours * 1000:.0f} ms, python -c 'import click': {startup.peer * 1000:.0f} ms"
     )
     print(f"  bound 2 x + 50 ms = {startup.bound * 1000:.0f} ms: {'holds' if startup.holds else 'BROKEN'}")
+    linted = lint.main()
     home = Home.find()
     with contextlib.closing(Use(home)) as use:
         running = lab.up(home)
@@ -68,7 +69,7 @@ def main() -> int:
                 engine.remove(tag)
             if use.is_last() and not home.keep.exists():
                 lab.down(home, sweep=True)
-    return 0 if startup.holds and report.passed else 1
+    return 0 if startup.holds and linted and report.passed else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +92,9 @@ class Startup:
 
 def help_ratio() -> Startup:
     """Time `gpuimage --help` against importing click alone."""
-    ours, peer = [], []
     gpuimage = [str(Path(sys.executable).with_name("gpuimage")), "--help"]
     click = [sys.executable, "-c", "import click"]
-    for command in (gpuimage, click):  # the first run of each fills the page cache and writes bytecode
-        _quietly(command)
-    for _ in range(_RUNS):
-        ours.append(_seconds(lambda: _quietly(gpuimage)))
-        peer.append(_seconds(lambda: _quietly(click)))
-    return Startup(statistics.median(ours), statistics.median(peer))
+    return Startup(*in_turns(lambda: quietly(gpuimage), lambda: quietly(click), _RUNS))
 
 
 def ours_built(running: Lab, engine: Engine) -> tuple[Built, SmokeReport]:
@@ -162,16 +157,6 @@ def print_table(ours: Built, naive: Built, report: SmokeReport) -> None:
     print(
         f"{saved / 1e9:.2f} GB less, over a stand-in of the CUDA base that holds fewer libraries than the real one"
     )
-
-
-def _seconds(call: Callable[[], None]) -> float:
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
-
-
-def _quietly(command: list[str]) -> None:
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,16 @@
-"""The command line: arguments, one library call, a reporter, an exit code.
-
-Nothing heavy is imported before a command runs: `--help` and `lint` must answer at once.
-"""
+"""The commands about specs and images: plan, lock, render, build, smoke, schema."""
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
-from gpuimage import __version__
-from gpuimage.errors import BuildError, GpuImageError, SpecError
+from gpuimage.cli.options import ENGINE, HOST, pairs
+from gpuimage.errors import SpecError
 from gpuimage.units import size
 
 if TYPE_CHECKING:
@@ -22,18 +18,6 @@ if TYPE_CHECKING:
     from gpuimage.spec import SpecFile
 
 SPEC = click.argument("spec", type=click.Path(path_type=Path))
-ENGINE = click.option(
-    "--engine",
-    type=click.Choice(["auto", "docker", "podman", "buildah"]),
-    default="auto",
-    show_default=True,
-    help="Which engine to use.",
-)
-HOST = click.option(
-    "--host",
-    metavar="URL",
-    help="Docker's socket, for example unix:///run/docker.sock. [default: DOCKER_HOST]",
-)
 REQUIRE = click.option(
     "--require",
     multiple=True,
@@ -59,18 +43,7 @@ PROGRESS = click.option(
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="gpuimage")
-def cli() -> None:
-    """Plan, render, build and prove the smallest correct image for a GPU service.
-
-    \b
-    Exit codes: 0 clean · 1 findings, budget or smoke failed · 2 usage or spec
-                3 engine, registry or index unavailable · 4 build failed
-    """  # noqa: D301  # click's own mark for "do not wrap"
-
-
-@cli.command("plan")
+@click.command("plan")
 @SPEC
 @click.option(
     "--format",
@@ -84,14 +57,14 @@ def cli() -> None:
 def plan_command(spec: Path, form: str, *, offline: bool) -> None:
     """Decide everything and say why; write nothing."""
     from gpuimage.plan import plan, prepare
-    from gpuimage.reporters import PLAN_REPORTERS
+    from gpuimage.reporters.results import PLAN_REPORTERS
 
     for file in _variants(spec):
         made = plan(file, _existing_lock(file)) if offline else prepare(file, "memory")
         click.echo(PLAN_REPORTERS[form](made), nl=False)
 
 
-@cli.command("lock")
+@click.command("lock")
 @SPEC
 @click.option("--check", is_flag=True, help="Only say whether the lock is fresh; exit 2 when it is not.")
 def lock_command(spec: Path, *, check: bool) -> None:
@@ -110,7 +83,7 @@ def lock_command(spec: Path, *, check: bool) -> None:
         )
 
 
-@cli.command("render")
+@click.command("render")
 @SPEC
 @click.option(
     "--output",
@@ -123,7 +96,8 @@ def lock_command(spec: Path, *, check: bool) -> None:
 )
 def render_command(spec: Path, output: Path | None, *, check: bool) -> None:
     """Write the Dockerfile (to standard output, or with its .dockerignore into a directory)."""
-    from gpuimage.lock import lock_path, write_atomic
+    from gpuimage.files import write_atomic
+    from gpuimage.lock import lock_path
     from gpuimage.plan import plan
     from gpuimage.render import render
 
@@ -132,8 +106,9 @@ def render_command(spec: Path, output: Path | None, *, check: bool) -> None:
     made = plan(file, lock)
     rendered = render(made)
     if lock is None and not made.resolution.empty:
-        _note(
-            f"note: {lock_path(file.path).name} does not exist yet; `gpuimage lock {spec}` makes it, and a build too"
+        click.echo(
+            f"note: {lock_path(file.path).name} does not exist yet; `gpuimage lock {spec}` makes it, and a build too",
+            err=True,
         )
     folder = output or (file.directory if check else None)
     if folder is None:
@@ -156,7 +131,7 @@ def render_command(spec: Path, output: Path | None, *, check: bool) -> None:
         click.echo(str(path))
 
 
-@cli.command("build")
+@click.command("build")
 @SPEC
 @ENGINE
 @HOST
@@ -192,15 +167,15 @@ def build_command(
     """Plan, render, build and smoke-test; write the report to standard output."""
     from gpuimage.build import Options, build
     from gpuimage.engine import select
-    from gpuimage.reporters import BUILD_REPORTERS
     from gpuimage.reporters.progress import progress_display
+    from gpuimage.reporters.results import BUILD_REPORTERS
 
     chosen = select(engine, host=host)
     passed = True
     for file in _variants(spec):
         options = Options(
-            policy=_policy(policy), tags=tags, push=push, build_args=_pairs(build_args, "--build-arg"),
-            mirrors=_pairs(mirrors, "--mirror"), ca=ca, network=network, no_cache=no_cache, smoke=not no_smoke,
+            policy=_policy(policy), tags=tags, push=push, build_args=pairs(build_args, "--build-arg"),
+            mirrors=pairs(mirrors, "--mirror"), ca=ca, network=network, no_cache=no_cache, smoke=not no_smoke,
             require=frozenset(require),
         )  # fmt: skip
         with progress_display("quiet" if quiet else progress, str(file.spec.image)) as display:
@@ -210,7 +185,7 @@ def build_command(
     sys.exit(0 if passed else 1)
 
 
-@cli.command("smoke")
+@click.command("smoke")
 @click.argument("image", required=False)
 @click.option("--here", is_flag=True, help="Probe this machine's Python instead of an image.")
 @click.option("--spec", type=click.Path(path_type=Path), help="Hold the image against this spec.")
@@ -228,8 +203,8 @@ def smoke_command(
     from gpuimage.build import expectation
     from gpuimage.engine import select
     from gpuimage.plan import plan
-    from gpuimage.reporters import SMOKE_REPORTERS
     from gpuimage.reporters.progress import progress_display
+    from gpuimage.reporters.results import SMOKE_REPORTERS
     from gpuimage.smoke import Expectation, smoke, smoke_here
 
     if here == bool(image):
@@ -249,7 +224,7 @@ def smoke_command(
     sys.exit(0 if report.passed else 1)
 
 
-@cli.command("schema")
+@click.command("schema")
 def schema_command() -> None:
     """Print the JSON Schema of the spec."""
     import json
@@ -284,49 +259,3 @@ def _existing_lock(file: SpecFile):  # type: ignore[no-untyped-def]  # its type 
 
 def _policy(text: str | None) -> LockPolicy:
     return "locked" if text == "locked" else "frozen" if text == "frozen" else "update"
-
-
-def _pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for value in values:
-        key, equals, rest = value.partition("=")
-        if not equals or not key:
-            raise click.BadParameter(f"{value!r} has no `=`", param_hint=option)
-        pairs[key] = rest
-    return pairs
-
-
-def _note(text: str) -> None:
-    click.echo(text, err=True)
-
-
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, as CI servers send it to a job that is cancelled: cleaned up after like Ctrl-C."""
-
-
-def _terminate(_number: int, _frame: object) -> NoReturn:
-    raise _Terminated
-
-
-def main() -> NoReturn:
-    """Run the command line; every error of ours becomes a few lines and its exit code, never a traceback."""
-    signal.signal(signal.SIGTERM, _terminate)
-    try:
-        cli(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt) as stop:
-        cancelled = isinstance(stop.__cause__ or stop, _Terminated)  # click wraps it into an Abort
-        _note(f"{'terminated' if cancelled else 'interrupted'}: nothing was left behind")
-        sys.exit(143 if cancelled else 130)
-    except GpuImageError as error:
-        _note(f"error: {error}")
-        if isinstance(error, BuildError):
-            for line in error.log:
-                _note(f"  | {line}")
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader left; Python would complain about the unflushed rest
-        sys.exit(141)
-    sys.exit(0)

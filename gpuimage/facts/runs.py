@@ -1,0 +1,228 @@
+"""The programs that a RUN runs, with what holds where each stands."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from gpuimage.dockerfile import Instruction, Span
+from gpuimage.dockerfile.shell import Argument, Command
+from gpuimage.dockerfile.source import Source
+from gpuimage.dockerfile.variables import Undefined
+from gpuimage.dockerfile.wrappers import Program, programs
+
+if TYPE_CHECKING:
+    from gpuimage.facts.stages import Step
+
+_ONLY_HEREDOC = re.compile(r"\d*<<-?\s*(\S+)")
+_SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A text that a shell runs; `marks` pairs its offsets with those of the source."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...]
+    heredoc: bool = False
+
+    def place(self, span: Span) -> Span:
+        """The place in the source of a span of the text."""
+        last = self._offset(max(span.end - 1, span.start))
+        return Span(self._offset(span.start), last + (span.end > span.start))
+
+    def _offset(self, at: int) -> int:
+        here, there = next((mark for mark in reversed(self.marks) if mark[0] <= at), self.marks[0])
+        return there + at - here
+
+
+@dataclass(frozen=True)
+class Call:
+    """A program that a RUN runs.
+
+    `assigned` are the variables that the script sets for it (None: to what nobody knows), `directory` is where it
+    runs, None where that is not known. `tolerated` says that the step goes on when it fails.
+    """
+
+    program: Program
+    step: Step
+    script: Script
+    assigned: Mapping[str, str | None]
+    directory: str | None
+    tolerated: bool
+
+    @property
+    def name(self) -> str:
+        """The program's name, without directory and, for pip, without version."""
+        return self.program.name
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """The words behind the name."""
+        return self.program.command.arguments
+
+    @cached_property
+    def values(self) -> tuple[str, ...]:
+        """The words behind the name: the value where it is known, else as written."""
+        return tuple(str(argument) for argument in self.arguments)
+
+    @cached_property
+    def text(self) -> str:
+        """Name and words, for patterns."""
+        return " ".join((self.name, *self.values))
+
+    @property
+    def span(self) -> Span:
+        """The place of the whole command in the source."""
+        words = self.program.command.words
+        return self.script.place(Span(words[0].span.start, max(word.span.end for word in words)))
+
+    def place(self, argument: Argument) -> Span:
+        """The place of one of its words in the source."""
+        return self.script.place(argument.span)
+
+    def variable(self, name: str) -> str | Undefined | None:
+        """A variable's value as the program sees it: of the script, else of the stage."""
+        return self.assigned[name] if name in self.assigned else self.step.lookup(name)
+
+    def is_set(self, name: str) -> bool:
+        """Whether a variable is surely given a value that is not empty, be it one that only the build knows."""
+        value = self.assigned[name] if name in self.assigned else self.step.variables.get(name, "")
+        return value is None or bool(value)
+
+    def absolute(self, path: str) -> str | None:
+        """A path as seen from the image's root; None where the directory is not known."""
+        home = self.step.home
+        if path == "~" or path.startswith("~/"):
+            path = home + path[1:]
+        if path.startswith("/"):
+            return posixpath.normpath(path)
+        return posixpath.normpath(posixpath.join(self.directory, path)) if self.directory else None
+
+
+def scripts(instruction: Instruction, source: Source) -> Script | None:
+    """The script of a RUN; None for one that no shell reads: an array, or a heredoc with a `#!` of another program."""
+    if instruction.json or instruction.problem:
+        return None
+    text = instruction.arguments
+    if instruction.heredocs and _ONLY_HEREDOC.fullmatch(text.strip()):
+        return _body(instruction, source)
+    marks = list(instruction.marks)
+    for heredoc in instruction.heredocs:
+        text += "\n"
+        marks.append((len(text), heredoc.body.start))
+        text += source.text[heredoc.body.start : heredoc.end.end].rstrip("\r\n")
+    return Script(text, tuple(marks)) if text else None
+
+
+def _body(instruction: Instruction, source: Source) -> Script | None:
+    body = instruction.heredocs[0].body
+    text = source[body]
+    first = text.partition("\n")[0]
+    if first.startswith("#!") and not any(re.search(rf"\b{shell}\b", first) for shell in _SHELLS):
+        return None
+    return Script(text, ((0, body.start),), heredoc=True)
+
+
+def calls(step: Step, source: Source) -> Iterator[Call]:
+    """The programs of a RUN in the order of its text."""
+    instruction = step.instruction
+    if instruction.json:
+        yield from _array(step)
+        return
+    script = scripts(instruction, source)
+    if script is not None:
+        yield from _read(step, script, source)
+
+
+def _array(step: Step) -> Iterator[Call]:
+    """The command of `RUN ["program", "argument"]`; a shell in it is read like any other."""
+    instruction = step.instruction
+    where = instruction.values[0].span if instruction.values else instruction.span
+    words = tuple(Argument(_quoted(text), Span(0, len(where)), text) for text in instruction.texts)
+    text = " ".join(word.raw for word in words)
+    script = Script(text, ((0, where.start),))
+    for program in programs(text, step.lookup):
+        whole = Span(0, len(where))
+        command = program.command
+        moved = tuple(Argument(word.raw, whole, word.value) for word in command.words)
+        fixed = Command(moved, command.assignments, command.redirections, command.before, command.inside)
+        yield Call(
+            Program(fixed, program.through, program.module), step, script, {}, step.workdir, tolerated=False
+        )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _read(step: Step, script: Script, source: Source) -> Iterator[Call]:
+    found = list(programs(script.text, step.lookup))
+    assigned: dict[str, str | None] = {}
+    directory = step.workdir
+    strict = step.stops_on_errors(script.text)
+    for at, program in enumerate(found):
+        command = program.command
+        name = program.name
+        own = {key: value.value for key, value in command.assignments}
+        tolerated = _tolerated(found, at, strict=strict)
+        call = Call(program, step, script, {**assigned, **own}, directory, tolerated)
+        yield call
+        if name in ("export", "declare", "typeset", "readonly"):
+            assigned |= _exported(command, step.variables)
+        elif name == "unset":
+            assigned |= dict.fromkeys((str(word) for word in command.arguments), "")
+        elif name in ("cd", "pushd"):
+            directory = _changed(call)
+        elif name in _SHELLS or name.startswith("python"):
+            yield from _fed(call, step, source)
+
+
+def _fed(call: Call, step: Step, source: Source) -> Iterator[Call]:
+    """What a shell reads from a heredoc: `bash <<EOF`."""
+    if call.name not in _SHELLS:
+        return
+    for redirection in call.program.command.redirections:
+        if redirection.operator.lstrip("0").startswith("<<") and "<<<" not in redirection.operator:
+            name = str(redirection.target)
+            for heredoc in step.instruction.heredocs:
+                if heredoc.marker.name == name:
+                    script = Script(source[heredoc.body], ((0, heredoc.body.start),), heredoc=True)
+                    yield from _read(step, script, source)
+
+
+def _exported(command: Command, known: Mapping[str, str | None]) -> Iterator[tuple[str, str | None]]:
+    """What `export X=y` sets; `export X` alone hands on an assignment whose value is not kept here."""
+    for word in command.arguments:
+        name, equals, _ = word.raw.partition("=")
+        if name.isidentifier() and (equals or name not in known):
+            yield name, (word.value.partition("=")[2] if equals and word.value is not None else None)
+
+
+def _changed(call: Call) -> str | None:
+    words = [word for word in call.arguments if not word.raw.startswith("-")]
+    if not words:
+        return call.step.home
+    return call.absolute(words[0].value) if words[0].value is not None else None
+
+
+def _tolerated(found: list[Program], at: int, *, strict: bool) -> bool:
+    """Whether the script goes on when a command fails: `|| …` behind it, a pipe, a condition, no `set -e`."""
+    own = found[at].command
+    if {"if", "while", "until"} & set(own.inside) or own.words[0].raw == "!":
+        return True
+    for later in found[at + 1 :]:
+        command = later.command
+        if len(command.inside) > len(own.inside) and command.inside[-1] == "$(":
+            continue
+        if command.inside[: len(own.inside)] != own.inside or command.before != "&&":
+            loose = command.before in (";", "\n", "&") and not strict
+            piped = command.before == "|" and later is found[at + 1]
+            return command.inside[: len(own.inside)] == own.inside and (
+                command.before == "||" or loose or piped
+            )
+    return False

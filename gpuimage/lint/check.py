@@ -1,0 +1,67 @@
+"""Runs the rules over one file: hits become findings, with the config's severities and without what is ignored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from gpuimage.dockerfile import Dockerfile, Source, parse
+from gpuimage.facts import FileFacts
+from gpuimage.finding import FileReport, Finding, Hit, Rule
+from gpuimage.lint.config import Config
+from gpuimage.lint.ignores import Ignores, read
+from gpuimage.lint.waste import waste_of
+from gpuimage.rules import RULES
+from gpuimage.rules.gi906_ignore_comment import RULE as IGNORE_COMMENT
+
+
+def check(source: Source, path: str, config: Config, directory: Path | None) -> FileReport:
+    """Lint one text; `directory` is where the files beside it are looked for."""
+    findings, file = _findings(source, config, directory)
+    return FileReport(path, source, tuple(findings), waste_of(file, findings))
+
+
+def findings_of(source: Source, config: Config, directory: Path | None) -> Sequence[Finding]:
+    """The findings of one text, in the order of its lines."""
+    return _findings(source, config, directory)[0]
+
+
+def _findings(source: Source, config: Config, directory: Path | None) -> tuple[list[Finding], FileFacts]:
+    dockerfile = parse(source)
+    file = FileFacts(dockerfile, config.settings, directory)
+    ignores = read(dockerfile, RULES)
+    found = [
+        (rule, hit)
+        for rule in RULES
+        if config.selects(rule)
+        for hit in dict.fromkeys(rule.check(file))
+        if not ignores.covers(rule, hit.span.start)
+    ]
+    found += _about_comments(ignores, config, dockerfile)
+    found.sort(key=lambda pair: (pair[1].span.start, pair[0].code, pair[1].message))
+    return list(_placed(found, source, config)), file
+
+
+def _about_comments(ignores: Ignores, config: Config, dockerfile: Dockerfile) -> list[tuple[Rule, Hit]]:
+    """What is wrong with the comments that ignore findings; only where all rules ran can one be called unused."""
+    if not config.selects(IGNORE_COMMENT):
+        return []
+    left = ignores.leftovers(require_reason=config.require_reason)
+    return [(IGNORE_COMMENT, Hit(span, message)) for span, message in left]
+
+
+def _placed(found: Sequence[tuple[Rule, Hit]], source: Source, config: Config) -> Iterator[Finding]:
+    seen: Counter[str] = Counter()
+    for rule, hit in found:
+        line, column = source.position(hit.span.start)
+        end_line, end_column = source.position(max(hit.span.end, hit.span.start + 1))
+        print_of = f"{rule.code}\0{' '.join(source[hit.span].split())}"
+        seen[print_of] += 1
+        digest = hashlib.sha256(f"{print_of}\0{seen[print_of]}".encode("utf-8", "surrogatepass")).hexdigest()[
+            :32
+        ]
+        severity = config.severity(rule, hit.severity or rule.severity)
+        if severity is not None:
+            yield Finding(rule, severity, hit, line, column, end_line, end_column, digest)

@@ -1,0 +1,414 @@
+"""What compiles CUDA code in a Dockerfile, and with which toolkit."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gpuimage.dockerfile import Span
+from gpuimage.dockerfile.shell import Argument
+from gpuimage.facts import Base, Call, Copy, FileFacts, PythonInstall, StageFacts, Step, Wanted
+from gpuimage.facts.base import read_base
+from gpuimage.rules.shared import NEEDS_TORCH
+
+_DATA = Path(__file__).resolve().parent.parent / "data"
+_VERBS = frozenset("build build_ext bdist_wheel bdist install develop editable_wheel".split())
+_TOOLKIT = re.compile(
+    r"cuda(-(toolkit|nvcc|compiler|minimal-build))?(-(?P<major>\d+)-(?P<minor>\d+))?|nvidia-cuda-toolkit(-gcc)?"
+)
+_MAYBE_TOOLKIT = re.compile(r"(?i).*cuda.*|.*nvcc.*|.*nvhpc.*|.*hpc-?sdk.*")
+_INSTALLER = re.compile(r"(?:^|/)cuda[_-](?P<version>\d+\.\d+)[^/]*\.run$")
+_CONDA_TOOLKIT = re.compile(
+    r"cuda(-(nvcc|toolkit|compiler|minimal-build))?(_linux-64|-impl|-tools)?|cudatoolkit-dev"
+)
+_WIDE = frozenset(
+    {"/", "/usr", "/usr/local", "/usr/bin", "/usr/local/bin", "/opt", "/opt/conda", "/opt/venv"}
+)
+_LIBRARIES = (
+    "libcu", "libnv", "cuda-cudart", "cuda-libraries", "cuda-nvtx", "cuda-nvrtc", "cuda-compat", "cuda-cupti", "cuda-keyring",
+    "cuda-driver", "cuda-runtime",
+)  # fmt: skip
+_MOVERS = frozenset({"tar", "unzip", "ln", "cp", "mv", "dpkg", "rpm", "update-alternatives"})
+_SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
+_OTHER_INSTALLERS = frozenset(
+    {"spack", "nix", "nix-env", "nix-shell", "brew", "module", "ansible-playbook", "pixi", "guix", ""}
+)
+_KNOWN_KINDS = frozenset({"cuda", "pytorch", "plain", "python", "conda", "scratch"})
+_WHEEL_SOURCES = re.compile(r"https?://download\.pytorch\.org/")
+
+
+class Toolkit(NamedTuple):
+    """The compiler of CUDA that a step finds: `present` None where nobody knows, `cuda` its version where there is one."""
+
+    present: bool | None
+    cuda: str | None
+
+
+class Build(NamedTuple):
+    """A command that builds a project which compiles CUDA code for PyTorch, or may.
+
+    `row` is what is known of the project; `sure` says that CUDA code is compiled for certain, `fetched` that a
+    finished wheel may be found instead.
+    """
+
+    call: Call
+    span: Span
+    project: str
+    row: dict[str, Any] | None
+    sure: bool
+    fetched: bool
+    install: PythonInstall | None
+    wanted: Wanted | None
+
+    @property
+    def archs(self) -> str:
+        """How it comes to its architectures: list, own, default; "" where the project is not known."""
+        return self.row["archs"] if self.row else ""
+
+    @property
+    def variable(self) -> str | None:
+        """The variable that it reads for them; None where it reads none."""
+        return self.row["variable"] if self.row and self.row["archs"] == "own" else "TORCH_CUDA_ARCH_LIST"
+
+
+@cache
+def projects() -> dict[str, dict[str, Any]]:
+    """The known projects by name."""
+    rows = json.loads((_DATA / "extensions.json").read_bytes())["rows"]
+    return {name: row for row in rows for name in row["names"]}
+
+
+@cache
+def default_gcc(os: str) -> int | None:
+    """The major version behind `g++` of a distribution; None where the table does not tell."""
+    rows = json.loads((_DATA / "default_compilers.json").read_bytes())["rows"]
+    return next((row["gcc"] for row in rows if row["os"] == os and row["verified"]), None)
+
+
+def chain_before(file: FileFacts, step: Step) -> Iterator[Step]:
+    """The steps of a stage's parents and its own, up to and with one of them."""
+    start = step.instruction.span.start
+    return (one for one in file.stages[step.stage].chain if one.instruction.span.start <= start)
+
+
+def root_of(file: FileFacts, step: Step) -> Base:
+    """What is known of the image below a step."""
+    return file.stages[step.stage].root
+
+
+# What compiles for PyTorch.
+
+
+def builds(file: FileFacts, step: Step) -> tuple[Build, ...]:
+    """The builds of a RUN."""
+    if step.instruction.keyword != "RUN" or root_of(file, step).kind == "rocm":
+        return ()
+    return file.once("builds", step, lambda: tuple(_builds(file, step)))
+
+
+def stage_builds(file: FileFacts, stage: StageFacts) -> Iterator[Build]:
+    """The builds of a stage and its parents, in order."""
+    for step in stage.chain:
+        yield from builds(file, step)
+
+
+def _builds(file: FileFacts, step: Step) -> Iterator[Build]:
+    if "PYTORCH_ROCM_ARCH" in step.variables or step.has_device:
+        return
+    for install in file.python(step):
+        if install.tool in ("pip", "uv") and not install.given.has("--only-binary"):
+            yield from _installed(file, install)
+    for call in step.calls:
+        if call.name.startswith("python") and "setup.py" in call.text:
+            found = _setup(file, call)
+            if found is not None:
+                yield found
+
+
+def _installed(file: FileFacts, install: PythonInstall) -> Iterator[Build]:
+    call = install.call
+    if str(install.given.words[0]) == "download":
+        return
+    for wanted in install.wanted:
+        local = wanted.from_source and "://" not in wanted.source
+        name = (_directory(file, call, wanted.source) if local else wanted.name) or ""
+        row = projects().get(name)
+        if row is None:
+            if wanted.file or not wanted.from_source or not install.no_isolation:
+                continue
+            text = _setup_text(file, call, wanted.source) if local else None
+            if text is not None and "CUDAExtension" not in text and "cpp_extension" not in text:
+                continue
+            sure = text is not None and "CUDAExtension" in text
+            yield Build(
+                call, wanted.span, name or wanted.source, None, sure or _forced(call), False, install, wanted
+            )
+            continue
+        if not wanted.from_source and (wanted.source or row["pypi"] != "sdist" or _wheels_elsewhere(install)):
+            continue
+        forced = row["force"] is not None and call.variable(row["force"]) == "TRUE"
+        fetched = row["fetches"] and not forced
+        sure = not fetched and _compiles(row, call) and not wanted.file
+        yield Build(call, wanted.span, row["names"][0], row, sure, fetched, install, wanted)
+
+
+def _wheels_elsewhere(install: PythonInstall) -> bool:
+    """Whether a page or an index is given that may have finished wheels; PyTorch's own has none of these."""
+    given = (*install.extra_indexes, "unknown" if install.index == "" else install.index or "")
+    return any(one and not _WHEEL_SOURCES.match(one) for one in given)
+
+
+def _compiles(row: dict[str, Any], call: Call) -> bool:
+    if call.variable("BUILD_NO_CUDA") == "1" or call.variable("FORCE_ONLY_CPU") == "1":
+        return False
+    return row["when"] == "always" or _forced(call)
+
+
+def _forced(call: Call) -> bool:
+    return (
+        call.variable("FORCE_CUDA") in ("1", "ON", "TRUE", "True", "true")
+        or call.variable("FORCE_ONLY_CUDA") == "1"
+    )
+
+
+def _setup(file: FileFacts, call: Call) -> Build | None:
+    """`python setup.py install` and its like."""
+    values = call.values
+    at = next(
+        (i for i, value in enumerate(values) if value == "setup.py" or value.endswith("/setup.py")), None
+    )
+    if at is None or at > 2 or not _VERBS & set(values[at + 1 :]):
+        return None
+    source = posixpath.dirname(values[at]) or "."
+    name = _directory(file, call, source) or ""
+    row = projects().get(name)
+    span = call.span
+    if row is not None:
+        return Build(call, span, row["names"][0], row, _compiles(row, call), False, None, None)
+    text = _setup_text(file, call, source)
+    if text is not None and "CUDAExtension" not in text:
+        return None
+    sure = text is not None or _forced(call)
+    return Build(call, span, name, None, sure, False, None, None)
+
+
+def _directory(file: FileFacts, call: Call, source: str) -> str | None:
+    """The name of the repository that a directory of the image is a clone of."""
+    path = call.absolute(source.partition("[")[0])
+    if path is None:
+        return None
+    for step in chain_before(file, call.step):
+        for change in file.changes(step):
+            if change.kind == "cloned" and change.path == path:
+                return re.sub(
+                    r"[-_.]+", "-", re.sub(r"\.git$", "", posixpath.basename(change.source.rstrip("/")))
+                ).lower()
+    return None
+
+
+def _setup_text(file: FileFacts, call: Call, source: str) -> str | None:
+    """The setup.py of a directory that came from the context; None where it is not beside the Dockerfile."""
+    path = call.absolute(source.partition("[")[0])
+    if path is None:
+        return None
+    found = file.read(call.step, posixpath.join(path, "setup.py"))
+    if found is not None:
+        return found[0]
+    project = file.read(call.step, posixpath.join(path, "pyproject.toml"))
+    return project[0] if project is not None else None
+
+
+def torch_before(file: FileFacts, call: Call) -> bool | None:
+    """Whether torch with CUDA is there when a command runs; None where nobody knows."""
+    root = root_of(file, call.step)
+    if root.kind in ("pytorch", "ngc-torch"):
+        return True
+    known = True
+    for step in chain_before(file, call.step):
+        for install in file.python(step):
+            torch = install.find("torch")
+            if torch is not None:
+                variant = install.variant(torch)
+                return variant is None or variant.startswith("cu")
+            if (
+                any(one.name in NEEDS_TORCH and not one.from_source for one in install.wanted)
+                and not install.no_deps
+            ):
+                return True
+            known = known and install.complete
+        for conda in file.conda(step):
+            if conda.find("pytorch", "torch", "pytorch-gpu"):
+                return None if conda.find("cpuonly") else True
+            known = known and conda.complete
+        if step.instruction.keyword == "COPY" and step.instruction.flag("from"):
+            known = False
+    return False if known and root.kind in _KNOWN_KINDS else None
+
+
+def needs_list(file: FileFacts, build: Build) -> str | None:
+    """The variable without which a build stops where no GPU is seen; None for one that goes on, or may not compile."""
+    row, present = build.row, toolkit(file, build.call.step).present
+    if present is False or build.call.tolerated:
+        return None
+    if row is not None and row["required"]:
+        return str(row["variable"])
+    if row is not None:
+        return "TORCH_CUDA_ARCH_LIST" if row["archs"] == "list" and build.sure else None
+    if build.sure:
+        return "TORCH_CUDA_ARCH_LIST"
+    # A project that nobody knows: only where everything is there to compile CUDA code for torch.
+    return "TORCH_CUDA_ARCH_LIST" if present and torch_before(file, build.call) else None
+
+
+def scope(call: Call, root: Base, name: str) -> bool | None:
+    """Whether a variable is set where a command runs; None where a base or a sourced file may set it."""
+    if call.is_set(name):
+        return True
+    if _declared(call, name) or root.kind not in _KNOWN_KINDS or _sourced(call):
+        return None
+    return False
+
+
+def _declared(call: Call, name: str) -> bool:
+    """Whether an ARG waits for a value, or the script sets it to nothing."""
+    return name in call.step.variables or name in call.assigned
+
+
+def _sourced(call: Call) -> bool:
+    """Whether the script reads variables from a file before a command."""
+    for other in call.step.calls:
+        if other.program is call.program:
+            return False
+        if other.name in (".", "source", "eval"):
+            return True
+    return False
+
+
+# The toolkit.
+
+
+def toolkit(file: FileFacts, step: Step) -> Toolkit:
+    """The nvcc that a step finds, what it installs itself included."""
+    return file.once("toolkit", step, lambda: (_toolkit(file, step),))[0]
+
+
+def _toolkit(file: FileFacts, step: Step) -> Toolkit:
+    root = root_of(file, step)
+    present = root.has_nvcc
+    versions: set[str | None] = {root.cuda_minor} if present else set()
+    unsure = False
+    copies = {id(copy.step): copy for copy in file.chain_copies(file.stages[step.stage])}
+    for one in chain_before(file, step):
+        found = _brought(file, one, copies.get(id(one)))
+        for version in found:
+            if version == "maybe":
+                unsure = True
+            else:
+                present = True
+                versions.add(version or None)
+    if unsure and not present:
+        return Toolkit(None, None)
+    cuda = next(iter(versions)) if len(versions) == 1 and not unsure else None
+    return Toolkit(present, cuda)
+
+
+def _brought(file: FileFacts, step: Step, copy: Copy | None) -> tuple[str, ...]:
+    """The toolkits that a step brings: versions, "" for one of unknown version, "maybe" for what may be one."""
+
+    def read() -> Iterator[str]:
+        if copy is not None:
+            yield from _copied(file, copy)
+        if step.instruction.keyword == "RUN" and not step.instruction.onbuild:
+            yield from _ran(file, step)
+
+    return file.once("brought", step, lambda: tuple(read()))
+
+
+def _copied(file: FileFacts, copy: Copy) -> Iterator[str]:
+    if not copy.from_:
+        if any(source is None or _MAYBE_TOOLKIT.fullmatch(source) for source in copy.sources):
+            yield "maybe"
+        return
+    named = [source for source in copy.sources if source and re.search(r"cuda|nvcc", source)]
+    wide = any(source is None or posixpath.normpath(source) in _WIDE for source in copy.sources)
+    if not named and not wide:
+        return
+    if copy.from_stage is not None and copy.from_stage < copy.step.stage:
+        other = toolkit(file, file.stages[copy.from_stage].end)
+    else:
+        base = read_base(copy.from_)
+        other = Toolkit(base.has_nvcc, base.cuda_minor)
+    if other.present is None or (other.present and wide):
+        yield "maybe"
+    elif other.present and any(re.search(r"cuda(-[\d.]+)?/?(bin/?|bin/nvcc)?$", source) for source in named):
+        yield other.cuda or ""
+
+
+def _ran(file: FileFacts, step: Step) -> Iterator[str]:
+    yield from _packages(file, step)
+    if any(mount.kind == "bind" and (mount.from_ or "cuda" in mount.target) for mount in step.mounts):
+        yield "maybe"
+    for conda in file.conda(step):
+        if any(_CONDA_TOOLKIT.fullmatch(one.name) for one in conda.packages):
+            yield ""
+        elif not conda.complete:
+            yield "maybe"
+    for install in file.python(step):
+        if any(
+            one.name.startswith(("nvidia-cuda-nvcc", "nvidia-nvcc", "cuda-toolkit")) for one in install.wanted
+        ):
+            yield "maybe"
+    for call in step.calls:
+        yield from _by_hand(call)
+
+
+def _packages(file: FileFacts, step: Step) -> Iterator[str]:
+    for system in file.system(step):
+        if not system.installs:
+            continue
+        for package in system.packages:
+            match = _TOOLKIT.fullmatch(package.name) if package.known else None
+            if match:
+                yield f"{match['major']}.{match['minor']}" if match["major"] else ""
+            elif not package.known or _may_hold_nvcc(package.name):
+                yield "maybe"
+
+
+def _may_hold_nvcc(name: str) -> bool:
+    """Packages that bring nvcc under another name, files and URLs; not the libraries."""
+    if name.startswith(_LIBRARIES):
+        return False
+    return bool(_MAYBE_TOOLKIT.fullmatch(name)) or ("/" in name and name.endswith((".deb", ".rpm")))
+
+
+def _by_hand(call: Call) -> Iterator[str]:
+    """Installers, scripts, archives."""
+    name = call.name
+    words = (str(call.program.path or name), *call.values)
+    for word in words:
+        match = _INSTALLER.search(word)
+        if match and name not in ("wget", "curl", "rm", "chmod", "aria2c", "mv", "cp"):
+            yield match["version"]
+            return
+    script = name.endswith(".sh") or (name in _SHELLS and not any(v.startswith("-c") for v in call.values))
+    moved = name in _MOVERS and "cuda" in call.text
+    if script or moved or name in _OTHER_INSTALLERS or name.endswith(".run"):
+        yield "maybe"
+
+
+# Places.
+
+
+def inner(file: FileFacts, call: Call, argument: Argument, text: str) -> Span:
+    """The place of a piece of a word; that of the whole word where it is not written as it reads."""
+    at = argument.raw.find(text)
+    if at >= 0 and text:
+        span = call.script.place(Span(argument.span.start + at, argument.span.start + at + len(text)))
+        if file.source[span] == text:
+            return span
+    return call.place(argument)

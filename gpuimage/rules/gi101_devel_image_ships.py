@@ -1,0 +1,62 @@
+"""A devel image ships although nothing in it compiles at run time.
+
+## Why
+`devel` tags hold compilers, headers, static libraries and profilers for building CUDA code: on nvidia/cuda the packages
+cuda-minimal-build, cuda-libraries-dev, cuda-command-line-tools, libnccl-dev and Nsight Compute on top of `runtime`
+(the CUDA container sources). A service that is already built loads none of them.
+
+## Cost
+On nvidia/cuda several gigabytes: 7 to 10 GB instead of 2 to 3 GB for `runtime` (figures quoted in public threads,
+sizes.json).
+
+## Instead
+Compile in a stage of its own from the devel image, and copy the results into a `runtime` or `base` image of the same
+CUDA, or into a slim Python where the wheels bring CUDA along.
+
+## Bad
+```dockerfile
+FROM nvidia/cuda:12.4.1-devel-ubuntu22.04
+COPY app /app
+CMD ["/app/run"]
+```
+
+## Good
+```dockerfile
+FROM nvidia/cuda:12.4.1-devel-ubuntu22.04 AS build
+COPY src /src
+RUN nvcc -o /run /src/run.cu
+FROM nvidia/cuda:12.4.1-base-ubuntu22.04
+COPY --from=build /run /app/run
+CMD ["/app/run"]
+```
+
+## Not judged
+Images for development (`deploy = "dev"`), bases whose flavor only the build knows, and whether a program compiles at run
+time by itself: Triton needs only a C compiler, NVRTC and NVCC users need parts of the toolkit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpuimage.facts import FileFacts
+from gpuimage.finding import Hit, Rule
+from gpuimage.rules.costs import flavor_difference
+from gpuimage.rules.shared import head_of
+
+
+def check(file: FileFacts) -> Iterator[Hit]:
+    """Look at the root of every image."""
+    if file.settings.deploy == "dev":
+        return
+    for stage in file.targets:
+        if stage.root.flavor == "devel":
+            yield Hit(
+                head_of(file, stage),
+                f"the devel image {stage.root.text} ships: compilers, headers and static libraries that a service never loads",
+                "compile in a stage of its own and copy the results into a runtime or base image",
+                cost=flavor_difference(stage.root, "runtime"),
+            )
+
+
+RULE = Rule("GI101", "devel-image-ships", "warning", check)

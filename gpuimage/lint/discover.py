@@ -16,7 +16,7 @@ from gpuimage.errors import Location, SpecError
 FILES = r"(^|/)([Dd]ockerfile|[Cc]ontainerfile)([._-][^/]*)?$|\.([Dd]ockerfile|[Cc]ontainerfile)$"
 EXCLUDE = (
     r"\.(dockerignore|containerignore|md|rst|py|pyc|sh|txt|ya?ml|json|toml|j2|jinja2?|tmpl|tpl|template|in|erb|html|js|ts|go|rs"
-    r"|orig|rej|bak|swp|lock|log)$|~$"
+    r"|orig|rej|bak|swp|lock|log|patch|diff)$|~$"
 )
 _FILES, _EXCLUDE = re.compile(FILES), re.compile(EXCLUDE)
 _SKIPPED = frozenset(

@@ -28,6 +28,11 @@ def removes(file: FileFacts, step: Step, call: Call, path: str) -> bool:
     return False
 
 
+def cleans_up(step: Step, call: Call) -> bool:
+    """Whether a script or function whose name says that it cleans runs behind a program: nobody can see into it."""
+    return any("clean" in one.name for one in later(step, call))
+
+
 def mounted(step: Step, path: str) -> bool:
     """Whether a cache, temporary or bind mount lies over a path, so that it is no part of the layer."""
     return any(mount.kind in ("cache", "tmpfs", "bind") and mount.covers(path) for mount in step.mounts)
@@ -48,7 +53,7 @@ def python_cache_stays(file: FileFacts, stage: StageFacts, install: PythonInstal
         return False
     if removes(file, step, call, path) or removes(file, step, call, posixpath.join(step.home, ".cache")):
         return False
-    return not any(_cleans(one, tool) for one in later(step, call))
+    return not (cleans_up(step, call) or any(_cleans(one, tool) for one in later(step, call)))
 
 
 def _switched_off(call: Call, tool: str) -> bool:

@@ -190,6 +190,8 @@ def _setup(file: FileFacts, call: Call) -> Build | None:
     span = call.span
     if row is not None:
         return Build(call, span, row["names"][0], row, _compiles(row, call), False, None, None)
+    if _inside_clone(file, call, source):
+        return None  # one part of a repository is as likely a binding without CUDA code
     text = _setup_text(file, call, source)
     if text is not None and "CUDAExtension" not in text:
         return None
@@ -209,6 +211,16 @@ def _directory(file: FileFacts, call: Call, source: str) -> str | None:
                     r"[-_.]+", "-", re.sub(r"\.git$", "", posixpath.basename(change.source.rstrip("/")))
                 ).lower()
     return None
+
+
+def _inside_clone(file: FileFacts, call: Call, source: str) -> bool:
+    """Whether a directory lies below the root of a clone."""
+    path = call.absolute(source)
+    return path is not None and any(
+        change.kind == "cloned" and change.path and path.startswith(change.path.rstrip("/") + "/")
+        for step in chain_before(file, call.step)
+        for change in file.changes(step)
+    )
 
 
 def _setup_text(file: FileFacts, call: Call, source: str) -> str | None:

@@ -11,6 +11,7 @@ from gpuimage.facts import FileFacts, StageFacts, Step
 from gpuimage.finding import Edit
 
 DRIVER_CAPABILITIES = ("compute", "compat32", "graphics", "utility", "video", "display", "ngx", "all")
+_MANY = 200  # variables of one ENV; more is no file that a person wrote
 _COMMENT = re.compile(r"^[ \t]*#", re.MULTILINE)
 
 
@@ -108,6 +109,8 @@ def removal(file: FileFacts, setting: Setting) -> Edit | None:
     """The edit that takes a variable out of its ENV, the whole instruction where it is the only one."""
     one = setting.step.instruction
     names = one.values[::2]
+    if len(names) > _MANY:
+        return None
     if len(names) == 1:
         return Edit(one.span, "") if not one.heredocs else None
     at = next(i for i, name in enumerate(names) if name.span == setting.name.span)

@@ -31,12 +31,13 @@ CMD ["/app/run"]
 ```
 
 ## Not judged
-Images for development (`deploy = "dev"`), bases whose flavor only the build knows, and whether a program compiles at run
+Images for development (`deploy = "dev"`, or a last stage that is named so), bases whose flavor only the build knows, and whether a program compiles at run
 time by itself: Triton needs only a C compiler, NVRTC and NVCC users need parts of the toolkit.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from gpuimage.facts import FileFacts
@@ -44,13 +45,15 @@ from gpuimage.finding import Hit, Rule
 from gpuimage.rules.costs import flavor_difference
 from gpuimage.rules.shared import head_of
 
+_TO_BUILD = re.compile(r"(.*[-_])?(dev|devel|develop|build|builder)([-_].*)?")
+
 
 def check(file: FileFacts) -> Iterator[Hit]:
     """Look at the root of every image."""
     if file.settings.deploy == "dev":
         return
     for stage in file.targets:
-        if stage.root.flavor == "devel":
+        if stage.root.flavor == "devel" and not _TO_BUILD.fullmatch(stage.stage.name or ""):
             yield Hit(
                 head_of(file, stage),
                 f"the devel image {stage.root.text} ships: compilers, headers and static libraries that a service never loads",

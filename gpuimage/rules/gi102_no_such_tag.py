@@ -75,7 +75,8 @@ def _reason(base: Base) -> tuple[str, str]:
     if base.cuda_tag is None:
         reason = _broken(base, str(reference.tag))
         return reason, "error"
-    if _official(base) and cuda_tags_complete(base.cuda_tag.version) and not base.cuda_tag.tensorrt:
+    gone = int(base.cuda_tag.version.split(".")[0]) <= 10  # of those GI103 speaks
+    if _official(base) and cuda_tags_complete(base.cuda_tag.version) and not (base.cuda_tag.tensorrt or gone):
         found = cuda_tag(base.cuda_tag.version, base.cuda_tag.flavor, cudnn=base.cudnn, os=base.cuda_tag.os)
         if isinstance(found, Unknown) or found.reference.rpartition(":")[2] != str(base.cuda_tag):
             return f"no such tag is listed as of {edition()}", "warning"

@@ -57,9 +57,7 @@ def _ended(base: Base) -> tuple[str, str]:
     tag = base.cuda_tag
     if tag is None:
         return "", ""
-    if (
-        tag.version.split(".")[0].isdigit() and int(tag.version.split(".")[0]) <= 10
-    ) or tag.os == "ubuntu16.04":
+    if int(tag.version.split(".")[0]) <= 10:
         return "error", "the tags of CUDA 10 and older are deleted"
     found = cuda_tag(tag.version, tag.flavor, cudnn=base.cudnn, os=tag.os)
     if not isinstance(found, CudaImage) or not found.end_of_life:

@@ -49,6 +49,9 @@ def check(file: FileFacts) -> Iterator[Hit]:
             or not stage.used
         ):
             continue
+        # A single word that is no image of Docker Hub's library names a local image, or a context of `bake`.
+        if stage.root.kind == "other" and reference.repository.startswith("library/"):
+            continue
         if head.values and (reference.tag is None or reference.tag in _MOVING):
             what = "has no tag" if reference.tag is None else f"has the tag {reference.tag}, which moves"
             yield Hit(

@@ -5,7 +5,7 @@ Each CUDA repository is built for one release (`ubuntu2204`, `rhel9`). Packages 
 the compiler, and fail to install or to load (open-mmlab/OpenPCDet#955).
 
 ## Cost
-No bytes: the build fails, or programs do not start.
+No bytes: packages that do not install, or programs that do not start.
 
 ## Instead
 Name the repository of the base's release.
@@ -86,4 +86,4 @@ def _others(file: FileFacts, stage: StageFacts, own: str) -> Iterator[Hit]:
         )
 
 
-RULE = Rule("GI206", "repository-of-another-os", "error", check, "suggested")
+RULE = Rule("GI206", "repository-of-another-os", "warning", check, "suggested")

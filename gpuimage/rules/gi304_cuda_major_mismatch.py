@@ -35,56 +35,43 @@ from collections.abc import Iterator
 from gpuimage.facts import FileFacts, StageFacts
 from gpuimage.facts.runs import Call
 from gpuimage.finding import Hit, Rule
-from gpuimage.rules.builds import OWN_VARIABLE, builds, cuda_of
+from gpuimage.rules.compiling import builds, toolkit
 from gpuimage.tables import Unknown, cuda_of_variant, torch_release
 
 
 def check(file: FileFacts) -> Iterator[Hit]:
-    """Compare toolkit and torch of every stage that compiles an extension."""
+    """Compare toolkit and torch of every build of an extension."""
     for stage in file.stages:
-        cuda = cuda_of(file, stage) if stage.used and stage.root.has_nvcc is not False else None
-        if cuda is None:
-            continue
-        torch = _torch(file, stage)
-        if torch is None or torch[1].partition(".")[0] == cuda.partition(".")[0]:
-            continue
-        call = _compiles(file, stage, torch[0])
-        if call is not None:
-            yield Hit(
-                call.span,
-                f"this compiles with CUDA {cuda} for a torch that was built for CUDA {torch[1]}: another major stops the build",
-                f"take torch from a CUDA {cuda.partition('.')[0]} index, or a devel image of CUDA {torch[1]}",
-            )
+        for step in stage.steps if stage.used else ():
+            for build in builds(file, step):
+                cuda, torch = toolkit(file, step).cuda, _torch(file, stage, build.call)
+                isolated = build.install is not None and not build.install.no_isolation
+                if cuda and torch and not isolated and _major(torch) != _major(cuda):
+                    yield Hit(
+                        build.span,
+                        f"this compiles with CUDA {cuda} for a torch that was built for CUDA {torch}: another major stops the build",
+                        f"take torch from a CUDA {_major(cuda)} index, or a devel image of CUDA {torch}",
+                    )
 
 
-def _torch(file: FileFacts, stage: StageFacts) -> tuple[Call, str] | None:
-    """The last torch of a stage and the CUDA version that it was built for."""
+def _major(cuda: str) -> str:
+    return cuda.partition(".")[0]
+
+
+def _torch(file: FileFacts, stage: StageFacts, before: Call) -> str | None:
+    """The CUDA version that the torch was built for which a command finds; None where nobody knows."""
     found = None
     for install in file.python_of(stage):
         one = install.find("torch")
-        if one is None or install.builds:
+        if one is None or install.builds or install.call.span.start >= before.span.start:
             continue
         variant = install.variant(one)
         if variant is None and one.public and install.index is None:
             release = torch_release(one.public)
             variant = None if isinstance(release, Unknown) else release.default_variant
         minor = cuda_of_variant(variant) if variant else None
-        found = (install.call, minor) if isinstance(minor, str) else None
+        found = minor if isinstance(minor, str) else None
     return found
-
-
-def _compiles(file: FileFacts, stage: StageFacts, after: Call) -> Call | None:
-    for build in builds(file, stage):
-        if build.call.span.start > after.span.start and (
-            build.sure or build.install is None or build.install.no_isolation
-        ):
-            return build.call
-    for step in stage.steps:
-        for install in file.python(step):
-            named = any(one.name in OWN_VARIABLE for one in install.wanted)
-            if named and install.no_isolation and install.call.span.start > after.span.start:
-                return install.call
-    return None
 
 
 RULE = Rule("GI304", "cuda-major-mismatch", "error", check)

@@ -45,7 +45,11 @@ def check(file: FileFacts) -> Iterator[Hit]:
     """Look at every install of a layer that ships."""
     for stage, step in shipped_steps(file):
         for install in file.python(step):
-            if install.constrained or install.tool in ("uv-sync", "poetry", "pdm", "pipenv"):
+            if (
+                stage.root.kind == "rocm"
+                or install.constrained
+                or install.tool in ("uv-sync", "poetry", "pdm", "pipenv")
+            ):
                 continue
             found = [one for one in install.wanted if _free(one)]
             if found and not (

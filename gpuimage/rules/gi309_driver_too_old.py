@@ -50,7 +50,7 @@ def check(file: FileFacts) -> Iterator[Hit]:
                         setting.name.span,
                         "NVIDIA_DISABLE_REQUIRE switches off the check that the driver is new enough: the failure comes later",
                         "leave it out, and name the driver in the config",
-                        severity="warning",
+                        severity="note",
                     )
         if file.settings.driver:
             yield from _too_old(file, stage, file.settings.driver)

@@ -1,75 +1,112 @@
-"""What is compiled holds no PTX, so it runs on no later GPU.
+"""What is compiled holds machine code only, so that no later GPU can run it.
 
 ## Why
-Machine code runs on its own major generation alone. PTX of the highest architecture (`9.0+PTX`) lets a driver compile for
-GPUs that come later; without it the service stops at "no kernel image is available" on the next generation.
+Machine code runs on its own major generation; PTX is what a driver compiles for the ones that come later (CUDA
+programming guide, and the suffix rules in cuda_releases.json). An extension built for `8.0;9.0` says `no kernel image is
+available` on a card of 2025. `+PTX` on the highest entry keeps it running there, and costs one compile at the first start.
 
 ## Cost
-No bytes to win: PTX adds a little.
+No bytes: PTX adds a little.
 
 ## Instead
-Add `+PTX` to the highest entry, or name the fleet (`archs` in the config), if it is fixed.
+`+PTX` on the highest entry, a `-virtual` entry for CMake; or name the cards that are served in the settings (`archs`),
+and the list is held against them instead.
 
 ## Bad
 ```dockerfile
 FROM pytorch/pytorch:2.8.0-cuda12.8-cudnn9-devel
 ENV TORCH_CUDA_ARCH_LIST="8.0;9.0"
-RUN python setup.py install
+RUN FORCE_CUDA=1 python setup.py install
 ```
 
 ## Good
 ```dockerfile
 FROM pytorch/pytorch:2.8.0-cuda12.8-cudnn9-devel
 ENV TORCH_CUDA_ARCH_LIST="8.0;9.0+PTX"
-RUN python setup.py install
+RUN FORCE_CUDA=1 python setup.py install
 ```
 
 ## Not judged
-Fleets that are named in the config, lists whose highest entry is for one GPU alone (`9.0a`), projects that make their own
-flags, and what CMake compiles.
+Files with a fleet in the settings, lists that no build reads here, code for exactly one card (`9.0a`), plain nvcc
+options, and flash-attn, which cannot be asked for PTX.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuimage.arch import ArchError, ArchList
 from gpuimage.dockerfile import Span
 from gpuimage.facts import FileFacts
 from gpuimage.finding import Edit, Fix, Hit, Rule
-from gpuimage.rules.builds import OWN_VARIABLE, TORCH_LIST, ListSetting, builds, list_settings
+from gpuimage.rules.arch_lists import (
+    CMAKE,
+    TORCH,
+    Given,
+    cmake_entries,
+    cmake_entry,
+    given,
+    stages_with,
+    torch_list,
+)
+from gpuimage.rules.compiling import builds, stage_builds
 
 
 def check(file: FileFacts) -> Iterator[Hit]:
-    """Look at the lists of stages that compile an extension."""
+    """Look at the highest entry of every list that a build reads."""
     if file.settings.archs:
         return
-    for stage in file.stages:
-        if not stage.used or not any(build.name not in OWN_VARIABLE for build in builds(file, stage)):
-            continue
-        for setting in list_settings(file, stage, TORCH_LIST):
-            try:
-                found = ArchList.parse(setting.value or "")
-            except ArchError:
-                continue
-            highest = max(entry.capability for entry in found.entries)
-            if not any(entry.ptx for entry in found.entries) and not highest.suffix:
-                yield _hit(setting, highest.dotted)
+    for one in given(file, TORCH, CMAKE):
+        found = _torch(file, one) if one.name == TORCH else _cmake(one)
+        if found is not None:
+            yield found
 
 
-def _hit(setting: ListSetting, highest: str) -> Hit:
-    fix = None
-    text = setting.step.source[setting.span]
-    at = text.rfind(highest)
-    if setting.exact and at >= 0:
-        place = setting.span.start + at + len(highest)
-        fix = Fix(f"add +PTX to {highest}", (Edit(Span(place, place), "+PTX"),))
+def _torch(file: FileFacts, one: Given) -> Hit | None:
+    found = torch_list(one.value)
+    if found is None or any(entry.ptx for entry in found.entries) or not _read(file, one):
+        return None
+    highest = found.entries[-1].capability
+    if highest.suffix:
+        return None
+    at = one.span.start + one.text.rfind(highest.dotted) + len(highest.dotted)
+    place = Span(at, at)
+    fix = (
+        Fix(f"add +PTX to {highest}", (Edit(place, "+PTX"),))
+        if one.exact and highest.dotted in one.text
+        else None
+    )
     return Hit(
-        setting.span,
-        f"no entry has +PTX: what is compiled runs on no GPU of a later generation than {highest}",
-        f"write {highest}+PTX, or name the fleet in the config (archs)",
+        one.span,
+        f"no entry of this list has +PTX: GPUs of a generation after {highest} find no kernel image",
+        f"write {highest}+PTX, or name the fleet in the settings (archs)",
         fix=fix,
     )
 
 
-RULE = Rule("GI406", "no-ptx", "note", check, "suggested")
+def _read(file: FileFacts, one: Given) -> bool:
+    """Whether a build here takes its architectures from the list."""
+    if one.call is not None:
+        return any(build.archs in ("", "list", "default") for build in builds(file, one.step))
+    return any(
+        build.archs in ("", "list", "default")
+        for stage in stages_with(file, one)
+        for build in stage_builds(file, stage)
+    )
+
+
+def _cmake(one: Given) -> Hit | None:
+    """A list of `-real` entries alone."""
+    if one.kind != "flag" or not one.value or one.step.instruction.keyword != "RUN":
+        return None
+    entries = [cmake_entry(text) for text in cmake_entries(one.value)]
+    if not entries or any(entry is None or entry[1] != "real" or entry[0].suffix for entry in entries):
+        return None
+    highest = max(entry[0] for entry in entries if entry is not None)
+    return Hit(
+        one.span,
+        f"every entry is -real: GPUs of a generation after {highest} find no kernel image",
+        f"add {highest.number}-virtual, or name the fleet in the settings (archs)",
+    )
+
+
+RULE = Rule("GI406", "no-ptx", "note", check, fix="suggested")

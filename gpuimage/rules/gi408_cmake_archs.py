@@ -1,14 +1,17 @@
-"""CMake's list of CUDA architectures is written in another grammar, or asks for the builder's GPU.
+"""CMake is told its CUDA architectures in a way that it does not understand.
 
 ## Why
-CMAKE_CUDA_ARCHITECTURES takes numbers without dots (`86;89-real`), and the words all, all-major and native. `8.6` is no
-architecture for nvcc, and `native` asks for the GPU of the building machine: an image build has none.
+CMAKE_CUDA_ARCHITECTURES, and CUDAARCHS in the environment, hold numbers without dots, each with `-real`, `-virtual` or
+nothing behind it, parted by semicolons; or one of `all`, `all-major`, `native`, `OFF` (the CMake manual, CUDA_ARCHITECTURES).
+Dots and `sm_86` reach nvcc as `compute_8.6`, which it refuses (ggml-org/llama.cpp#18430, colmap/colmap#1822). `native` asks
+the building machine for its GPU, and an image build has none (leejet/stable-diffusion.cpp#1464). A semicolon that no quotes
+hold ends the shell's command.
 
 ## Cost
-No bytes: the build fails.
+No bytes: the build fails, or serves whatever card the builder had.
 
 ## Instead
-`-DCMAKE_CUDA_ARCHITECTURES="86;89"`.
+`-DCMAKE_CUDA_ARCHITECTURES="86;89"`, in quotes.
 
 ## Bad
 ```dockerfile
@@ -19,11 +22,12 @@ RUN cmake -S /src -B /b -DCMAKE_CUDA_ARCHITECTURES="8.6;8.9" && cmake --build /b
 ## Good
 ```dockerfile
 FROM nvidia/cuda:12.8.1-devel-ubuntu22.04
-RUN cmake -S /src -B /b -DCMAKE_CUDA_ARCHITECTURES="86-real;89" && cmake --build /b
+RUN cmake -S /src -B /b -DCMAKE_CUDA_ARCHITECTURES="86;89" && cmake --build /b
 ```
 
 ## Not judged
-Variables of single projects with a grammar of their own, steps with `RUN --device`, and values that only the build knows.
+Values that only the build knows, what a CMakeLists.txt sets, and the variables of single projects: CUDA_ARCH_BIN of OpenCV
+wants dots.
 """
 
 from __future__ import annotations
@@ -31,87 +35,108 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gpuimage.arch import ArchError, ArchList
 from gpuimage.dockerfile import Span
-from gpuimage.facts import FileFacts, StageFacts
-from gpuimage.facts.runs import Call
+from gpuimage.facts import Call, FileFacts
 from gpuimage.finding import Edit, Fix, Hit, Rule
-from gpuimage.rules.builds import list_settings
+from gpuimage.rules.arch_lists import CMAKE, CMAKE_WORDS, Given, cmake_entries, cmake_entry, given, rewrite
+from gpuimage.rules.shared import built_steps
 
-_DEFINE = re.compile(r"['\"]?-DCMAKE_CUDA_ARCHITECTURES(?::\w+)?=(?P<value>.*)", re.DOTALL)
-_ENTRY = re.compile(r"\d{2,3}[af]?(-real|-virtual)?|all|all-major|native|OFF")
-_DOTTED = re.compile(r"(?:sm_|compute_)?(\d{1,2})\.?(\d)([af]?)(-real|-virtual)?(\+PTX)?")
+_NUMBER = re.compile(r"[1-9][0-9]{1,2}[af]?(-real|-virtual)?")
+_SPELLING = re.compile(
+    r"(?:sm_|compute_)?(?P<major>[1-9][0-9]?)\.?(?P<minor>[0-9])(?P<suffix>[af]?)(?P<kind>-real|-virtual)?"
+)
 
 
 def check(file: FileFacts) -> Iterator[Hit]:
-    """Look at the variables, and at the definitions on cmake's command line."""
-    for stage in file.stages:
-        if not stage.used:
-            continue
-        for setting in list_settings(file, stage, "CMAKE_CUDA_ARCHITECTURES", "CUDAARCHS"):
-            if setting.value and not setting.step.has_device:
-                yield from _judge(setting.value, setting.span, setting.step.source[setting.span])
-        yield from _defined(file, stage)
+    """Read every list as CMake does."""
+    for one in given(file, CMAKE, "CUDAARCHS"):
+        if one.value and one.value.strip():
+            yield from _judge(one, one.value)
+    if CMAKE in file.source.text:
+        for step in built_steps(file):
+            yield from _cut(file, step.calls)
 
 
-def _defined(file: FileFacts, stage: StageFacts) -> Iterator[Hit]:
-    for step in stage.steps:
-        for call in step.calls if not step.has_device else ():
-            if call.name in ("cmake", "ccmake") or "CMAKE_ARGS" in call.assigned:
-                yield from _words(call)
-
-
-def _words(call: Call) -> Iterator[Hit]:
-    for argument in call.arguments:
-        match = _DEFINE.fullmatch(argument.value or "")
-        if match:
-            span = call.place(argument)
-            yield from _judge(match["value"], span, call.step.source[span])
-
-
-def _judge(value: str, span: Span, text: str) -> Iterator[Hit]:
-    entries = [entry for entry in re.split(r"[;\s,]+", value.strip("'\"")) if entry]
-    if "native" in entries:
+def _judge(one: Given, value: str) -> Iterator[Hit]:
+    if "native" in cmake_entries(value) and not one.step.has_device:
         yield Hit(
-            span,
-            "native asks for the GPU of the machine that builds, and an image build has none",
-            "name the architectures of the GPUs that are served: 86;89",
+            one.span,
+            "native asks for the GPU of the building machine, and an image build has none",
+            "name the architectures of the cards that are served: 86;89",
+            severity="warning",
         )
-    wrong = [entry for entry in entries if not _ENTRY.fullmatch(entry) and "$" not in entry]
-    if not wrong:
-        if "," in value:
-            yield Hit(
-                span,
-                "CMake parts the architectures by semicolons, not commas",
-                "write 86;89",
-            )
+        return
+    odd = [text for text in cmake_entries(value) if text not in CMAKE_WORDS and cmake_entry(text) is None]
+    if not odd:
         return
     better = _better(value)
+    edit = rewrite(one, better) if better else None
     yield Hit(
-        span,
-        f"{wrong[0]} is no architecture for CMake: it takes numbers without dots, and the build fails",
-        f"write {better}" if better else "write numbers: 86;89-real",
-        fix=_fix(value, better, span, text),
+        one.span,
+        f"{odd[0]!r} is no architecture for CMake: {_why(odd[0])}, and the build stops",
+        f'write "{better}"' if better else 'write numbers without dots: "86;89"',
+        fix=Fix(f"write {better}", (edit,), safe=True) if edit else None,
     )
 
 
+def _why(text: str) -> str:
+    if re.search(r"[,\s]", text):
+        return "entries are parted by semicolons"
+    if re.match(r"(sm|compute)_", text):
+        return "it takes the bare number"
+    if "PTX" in text:
+        return "PTX is asked for with -virtual"
+    return "it takes numbers without dots" if "." in text else "it takes numbers such as 86"
+
+
 def _better(value: str) -> str | None:
-    found = []
-    for entry in re.split(r"[;\s,]+", value.strip("'\"").strip(";")):
-        if _ENTRY.fullmatch(entry):
-            found.append(entry)
-            continue
-        match = _DOTTED.fullmatch(entry)
+    """The list that was meant, where every entry is a number in another spelling."""
+    found: list[str] = []
+    for text in re.split(r"[;,\s]+", value.strip()):
+        match = _SPELLING.fullmatch(text)
         if match is None:
             return None
-        found.append(f"{match[1]}{match[2]}{match[3]}{match[4] or ''}")
+        dotted = f"{match['major']}.{match['minor']}{match['suffix']}"
+        try:
+            ArchList.parse(dotted)
+        except ArchError:
+            return None
+        found.append(f"{match['major']}{match['minor']}{match['suffix']}{match['kind'] or ''}")
     return ";".join(found)
 
 
-def _fix(value: str, better: str | None, span: Span, text: str) -> Fix | None:
-    bare = value.strip("'\"")
-    if not better or text.count(bare) != 1 or better.count(";") != bare.count(";"):
-        return None
-    return Fix(f"write {better}", (Edit(span, text.replace(bare, better)),), safe=True)
+def _cut(file: FileFacts, calls: tuple[Call, ...]) -> Iterator[Hit]:
+    """`-DCMAKE_CUDA_ARCHITECTURES=75;86` without quotes: the shell runs `86` as a program of its own."""
+    for at, call in enumerate(calls):
+        last = call.arguments[-1] if call.arguments else None
+        if (
+            last is None
+            or last.value is None
+            or (f"{CMAKE}=" not in last.value and f"{CMAKE}:STRING=" not in last.value)
+        ):
+            continue
+        rest = []
+        for other in calls[at + 1 :]:
+            if not _NUMBER.fullmatch(other.name) or other.program.command.before != ";":
+                break
+            rest.append(other)
+            if other.arguments:
+                break
+        if rest and last.raw[:1] not in "\"'":
+            equals = last.raw.index("=", last.raw.index(CMAKE)) + 1
+            start = call.script.place(Span(last.span.start + equals, last.span.end)).start
+            end = rest[-1].script.place(rest[-1].program.command.words[0].span).end
+            yield Hit(
+                Span(start, end),
+                f"the shell ends the command at the semicolon and runs {rest[0].name} as a program: CMake gets the first architecture alone",
+                f'write "{file.source.text[start:end]}" in quotes',
+                fix=Fix(
+                    "put the list in quotes",
+                    (Edit(Span(start, start), '"'), Edit(Span(end, end), '"')),
+                    safe=True,
+                ),
+            )
 
 
-RULE = Rule("GI408", "cmake-archs", "error", check, "safe")
+RULE = Rule("GI408", "cmake-archs", "error", check, fix="safe")

@@ -40,6 +40,9 @@ from gpuimage.rules.layers import Made, bytes_of, key, made
 _CACHES = re.compile(
     r"/var/(lib/apt|cache)(/.*)?|(/root|/home/[^/]+)/\.cache(/.*)?|/(tmp|var/tmp)(/\*)?|/opt/conda/pkgs(/.*)?|/"
 )
+_SMALL = re.compile(
+    r"(?i)\.(sh|bash|py|txt|template|tmpl|json|ya?ml|toml|cfg|conf|ini|lock|patch|diff|list|key|asc|gpg|pub|repo|md|env)$"
+)
 # Files of the base that people delete in the hope of a smaller image.
 _OF_BASE = re.compile(r"/usr/local/cuda[^/]*(/.*)?|/opt/nvidia(/.*)?")
 
@@ -68,7 +71,8 @@ def _judge(file: FileFacts, change: Change, earlier: Sequence[Made], cuda_base: 
         return
     before = [one for one in earlier if one.step.instruction.span.start < start and _touches(path, one.path)]
     # What a step in between already deleted and made again counts by its last making.
-    if before:
+    # A script or a list weighs nothing that is worth a word.
+    if before and not (_SMALL.search(before[-1].source) and before[-1].kind == "copied"):
         last = before[-1]
         line = last.step.instruction.line
         what = {"copied": "copied", "fetched": "downloaded", "cloned": "cloned", "unpacked": "unpacked"}[
@@ -80,7 +84,12 @@ def _judge(file: FileFacts, change: Change, earlier: Sequence[Made], cuda_base: 
             "delete it in the RUN that made it, or make it in a stage of its own",
             bytes_of(file, last, of=key(last.step)) if covers(path, last.path) else None,
         )
-    elif cuda_base and _OF_BASE.fullmatch(path) and not any(_touches(path, one.path) for one in earlier):
+    elif (
+        not before
+        and cuda_base
+        and _OF_BASE.fullmatch(path)
+        and not any(_touches(path, one.path) for one in earlier)
+    ):
         yield Hit(
             change.span,
             f"{path} belongs to the base image: deleting it here hides it, and the image gets no smaller",

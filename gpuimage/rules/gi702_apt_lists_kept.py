@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from gpuimage.dockerfile import Span
 from gpuimage.facts import FileFacts, StageFacts, Step, SystemCall
 from gpuimage.finding import Edit, Fix, Hit, Rule
-from gpuimage.rules.caches import mounted, removes
+from gpuimage.rules.caches import cleans_up, mounted, removes
 from gpuimage.rules.costs import typical
 from gpuimage.rules.shared import shipped_steps
 
@@ -76,6 +76,8 @@ def _fills(call: SystemCall) -> bool:
 
 def _cleaned(file: FileFacts, step: Step, own: list[SystemCall], last: SystemCall) -> bool:
     path = _PATHS[last.manager]
+    if cleans_up(step, last.call):
+        return True
     if mounted(step, path) or (
         last.manager == "dnf" and (mounted(step, "/var/cache/dnf") or mounted(step, "/var/cache/yum"))
     ):

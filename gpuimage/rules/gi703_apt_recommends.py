@@ -59,7 +59,7 @@ def check(file: FileFacts) -> Iterator[Hit]:
             if call.manager != "apt" or call.verb != "install" or not call.packages:
                 continue
             if (
-                call.given.has("--no-install-recommends")
+                call.given.has("--no-install-recommends", "--install-recommends")
                 or _by_option(call.call.text)
                 or _configured(file, stage)
             ):

@@ -41,7 +41,8 @@ _UPGRADES = frozenset({"upgrade", "dist-upgrade", "full-upgrade", "safe-upgrade"
 def check(file: FileFacts) -> Iterator[Hit]:
     """Look at every upgrade on a base that brings CUDA."""
     for stage, step in shipped_steps(file):
-        if not stage.root.has_cuda:
+        # torch's own images hold CUDA as wheels or conda packages, which no package manager moves.
+        if not stage.root.has_cuda or stage.root.kind == "pytorch":
             continue
         for call in file.system(step):
             if (
@@ -50,7 +51,9 @@ def check(file: FileFacts) -> Iterator[Hit]:
                 or len(call.given.words) > 1
             ):
                 continue
-            if any("hold" in one.text or "exclude" in one.text for one in step.calls):
+            if call.given.has("--security") or any(
+                "hold" in one.text or "exclude" in one.text for one in step.calls
+            ):
                 continue
             yield Hit(
                 call.call.span,

@@ -69,7 +69,7 @@ def check(file: FileFacts) -> Iterator[Hit]:
             names = sorted({name for one, name in left if one is call})
             yield Hit(
                 call.call.span,
-                f"{', '.join(names)} stay in the image after the last step that compiles",
+                f"{', '.join(names)} {'stays' if len(names) == 1 else 'stay'} in the image after the last step that compiles",
                 "build in a stage of its own, or remove them in the RUN that used them",
                 typical("compilers"),
             )

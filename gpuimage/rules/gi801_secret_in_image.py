@@ -55,6 +55,7 @@ from gpuimage.rules.secrets import Found, is_stand_in, names_secret, passwords, 
 _WORTH = re.compile(
     r"(?i)token|passw|secret|_key|apikey|api-key|_pat\b|credential|passphrase|login|connection_string"
 )
+_COMMENT = re.compile(r"[ \t]*#")
 _REVOKE = "revoke it, and hand the next one over with RUN --mount=type=secret, or when the container starts"
 _OPTIONS = frozenset({"--token", "--api-key", "--auth-token", "--access-token"})
 
@@ -82,9 +83,9 @@ def _shapes(file: FileFacts, found: Sequence[Found]) -> Iterator[Hit]:
     instructions = file.dockerfile.instructions
     starts = [one.span.start for one in instructions]
     for one in found:
-        line = file.source.line(file.source.position(one.start)[0] - 1)
+        line = file.source.starts[file.source.position(one.start)[0] - 1]
         at = bisect_right(starts, one.start) - 1
-        if at < 0 or one.start >= instructions[at].span.end or line.lstrip().startswith("#"):
+        if at < 0 or one.start >= instructions[at].span.end or _COMMENT.match(file.source.text, line):
             continue
         step = steps.get(id(instructions[at]))
         where = "a URL" if one.what == "a password" else f"this {instructions[at].keyword}"

@@ -51,7 +51,7 @@ def check(file: FileFacts) -> Iterator[Hit]:
     for stage in file.stages:
         used |= {copy.from_stage for copy in file.copies(stage) if copy.from_stage is not None}
         for step in stage.steps:
-            used |= _mounted(file, step.mounts)
+            used |= _mounted(file, step.mounts) if step.instruction.flags else set()
     for stage in file.stages[:-1]:
         name = stage.stage.name
         if stage.index in used or (name and not _BUILDER.fullmatch(name)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from gpuimage.dockerfile.source import Source, Span
@@ -150,7 +150,6 @@ class Report:
 
     files: tuple[FileReport, ...]
     fixed: int = 0
-    rules: tuple[Rule, ...] = field(default=(), repr=False)
 
     @property
     def findings(self) -> Iterator[tuple[FileReport, Finding]]:

@@ -14,9 +14,7 @@ from gpuimage.lint.discover import EXCLUDE, FILES
 
 CHECKOUT = Path(__file__).parent.parent
 HOOKS = CHECKOUT / ".pre-commit-hooks.yaml"
-BAD = (
-    "FROM nvidia/cuda:12.8.1-base-ubuntu22.04\nENV NVIDIA_DRIVER_CAPABILITIES=compute,utilty\nUSER 10001\n"
-)
+BAD = "FROM nvidia/cuda:12.8.1-base-ubuntu22.04\nENV NVIDIA_DRIVER_CAPABILITIES=compute,utilty\nUSER 10001\n"
 
 
 def test_the_hooks_take_the_files_that_a_search_takes() -> None:

@@ -16,8 +16,9 @@ from gpuimage.facts import FileFacts, Settings
 from gpuimage.finding import FAMILIES, Hit, Rule
 from gpuimage.lint.fixes import apply
 from gpuimage.lint.run import lint_bytes
-from gpuimage.rules import RULES
+from gpuimage.rules import every, load
 
+RULES = every()
 CASES = Path(__file__).parent / "lint_cases"
 _HEAD = re.compile(
     r"### (?P<kind>hit|silent|unknown)(?P<lines>( \d+)*)( \[(?P<options>[^\]]*)\])?: (?P<title>.+)"
@@ -113,6 +114,7 @@ def test_a_rule_hits_exactly_the_lines_of_its_case(rule: Rule, case: Case, tmp_p
         (tmp_path / name).write_text(text, encoding="utf-8")
     found = hits(rule, case.text, tmp_path, **case.settings)
     assert [line for line, _ in found] == case.lines, [hit.message for _, hit in found]
+    assert not found or rule in load(case.text), "its words in rules/__init__.py let it sleep here"
     if case.fixed is not None:
         fixes = [hit.fix for _, hit in found if hit.fix]
         source = Source.decode(case.text.encode())
@@ -142,6 +144,7 @@ def test_the_examples_of_a_page_are_what_they_say(rule: Rule, tmp_path: Path) ->
     assert good
     for text in bad:
         assert hits(rule, text, tmp_path, **given), text
+        assert rule in load(text)
     for text in good:
         assert not hits(rule, text, tmp_path, **given), text
 
@@ -156,6 +159,7 @@ def test_a_page_says_why_what_it_costs_what_instead_and_what_is_not_judged(rule:
 
 def test_codes_and_names_are_unique_in_order_and_of_a_family() -> None:
     codes = [rule.code for rule in RULES]
+    assert {rule.code: rule.name for rule in RULES} == rules.NAMES
     assert codes == sorted(set(codes))
     assert len({rule.name for rule in RULES}) == len(RULES)
     assert all(re.fullmatch(r"GI\d{3}", code) and code[2] in FAMILIES for code in codes)

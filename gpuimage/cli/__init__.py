@@ -7,16 +7,37 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import NoReturn
+from importlib import import_module
+from typing import ClassVar, NoReturn
 
 import click
 
 from gpuimage import __version__
-from gpuimage.cli import build, lint
 from gpuimage.errors import BuildError, GpuImageError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    """Loads the module of a command when it is asked for."""
+
+    _places: ClassVar[dict[str, str]] = {
+        "plan": "build", "lock": "build", "render": "build", "build": "build", "smoke": "build", "schema": "build",
+        "lint": "lint", "rules": "lint", "explain": "lint",
+    }  # fmt: skip
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._places)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = self._places.get(cmd_name)
+        if place is None:
+            return None
+        found: click.Command = getattr(import_module(f"gpuimage.cli.{place}"), f"{cmd_name}_command")
+        return found
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="gpuimage")
 def cli() -> None:
     """Plan, render, build and prove the smallest correct image for a GPU service.
@@ -25,13 +46,6 @@ def cli() -> None:
     Exit codes: 0 clean · 1 findings, budget or smoke failed · 2 usage or spec
                 3 engine, registry or index unavailable · 4 build failed
     """  # noqa: D301  # click's own mark for "do not wrap"
-
-
-for _command in (
-    build.plan_command, build.lock_command, build.render_command, build.build_command, build.smoke_command,
-    lint.lint_command, lint.rules_command, lint.explain_command, build.schema_command,
-):  # fmt: skip
-    cli.add_command(_command)
 
 
 def _note(text: str) -> None:

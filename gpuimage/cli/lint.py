@@ -288,9 +288,9 @@ def _exit_code(report: Report, fail_on: str | None, limit: int | None, overrides
 def rules_command(form: str) -> None:
     """List the rules of the linter."""
     from gpuimage.reporters.rules import RULES_REPORTERS
-    from gpuimage.rules import RULES
+    from gpuimage.rules import every
 
-    click.echo(RULES_REPORTERS[form](RULES), nl=False)
+    click.echo(RULES_REPORTERS[form](every()), nl=False)
 
 
 @click.command("explain")
@@ -300,14 +300,16 @@ def explain_command(rule: str) -> None:
     from difflib import get_close_matches
 
     from gpuimage.reporters.rules import page
-    from gpuimage.rules import RULES
+    from gpuimage.rules import every
 
     wanted = rule.strip().lower()
-    for one in RULES:
+    for one in every():
         if wanted in (one.code.lower(), one.name):
             click.echo(page(one), nl=False)
             return
-    near = get_close_matches(wanted, [name for one in RULES for name in (one.code.lower(), one.name)], 1, 0.6)
+    near = get_close_matches(
+        wanted, [name for one in every() for name in (one.code.lower(), one.name)], 1, 0.6
+    )
     hint = (
         f"did you mean {near[0].upper() if near[0].startswith('gi') else near[0]}?"
         if near

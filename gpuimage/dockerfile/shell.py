@@ -47,7 +47,8 @@ class Redirection:
 class Command:
     """A simple command. `before` is the operator that joins it to what precedes ("" for the first).
 
-    `inside` names what it stands in, outermost first: `if`, `for`, `while`, `case`, `(`, `{`, `$(`.
+    `inside` names what it stands in, outermost first: `if`, `for`, `while`, `case`, `(`, `{`, `$(`; `!` last where it is
+    negated.
     """
 
     words: tuple[Argument, ...]
@@ -87,6 +88,7 @@ class _Reader:
     at: int = 0
     bodies: list[Marker] = field(default_factory=list)
     nested: list[tuple[str, int]] = field(default_factory=list)
+    negated: bool = False
 
     def read(self) -> Iterator[Command]:
         before = ""
@@ -175,7 +177,9 @@ class _Reader:
             self._assign(assignments)
         if not (words or assignments or redirections):
             return None
-        return Command(tuple(words), tuple(assignments), tuple(redirections), before, self.inside)
+        inside = (*self.inside, "!") if self.negated else self.inside
+        self.negated = False
+        return Command(tuple(words), tuple(assignments), tuple(redirections), before, inside)
 
     def _assign(self, assignments: list[tuple[str, Argument]]) -> None:
         """An assignment that may not happen makes the value unknown, no other."""
@@ -198,6 +202,7 @@ class _Reader:
             self.inside = self.inside[:-1]
         elif raw not in _BEGIN:
             return False
+        self.negated = raw == "!"
         return True
 
     def _until_body(self, kind: str) -> None:

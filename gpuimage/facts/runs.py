@@ -213,16 +213,18 @@ def _changed(call: Call) -> str | None:
 def _tolerated(found: list[Program], at: int, *, strict: bool) -> bool:
     """Whether the script goes on when a command fails: `|| …` behind it, a pipe, a condition, no `set -e`."""
     own = found[at].command
-    if {"if", "while", "until"} & set(own.inside) or own.words[0].raw == "!":
+    if {"if", "while", "until", "!"} & set(own.inside):
         return True
+    level = own.inside
     for later in found[at + 1 :]:
         command = later.command
-        if len(command.inside) > len(own.inside) and command.inside[-1] == "$(":
+        if len(command.inside) > len(level) and command.inside[-1] == "$(":
             continue
-        if command.inside[: len(own.inside)] != own.inside or command.before != "&&":
+        while level and level[-1] in ("(", "{") and command.inside[: len(level)] != level:
+            level = level[:-1]  # the group fails with its last command, and what is joined to it decides
+        if command.inside[: len(level)] != level:
+            return False
+        if command.before != "&&":
             loose = command.before in (";", "\n", "&") and not strict
-            piped = command.before == "|" and later is found[at + 1]
-            return command.inside[: len(own.inside)] == own.inside and (
-                command.before == "||" or loose or piped
-            )
+            return command.before == "||" or loose or (command.before == "|" and later is found[at + 1])
     return False

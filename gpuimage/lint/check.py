@@ -13,8 +13,7 @@ from gpuimage.finding import FileReport, Finding, Hit, Rule
 from gpuimage.lint.config import Config
 from gpuimage.lint.ignores import Ignores, read
 from gpuimage.lint.waste import waste_of
-from gpuimage.rules import RULES
-from gpuimage.rules.gi906_ignore_comment import RULE as IGNORE_COMMENT
+from gpuimage.rules import every, load, rule
 
 
 def check(source: Source, path: str, config: Config, directory: Path | None) -> FileReport:
@@ -31,13 +30,14 @@ def findings_of(source: Source, config: Config, directory: Path | None) -> Seque
 def _findings(source: Source, config: Config, directory: Path | None) -> tuple[list[Finding], FileFacts]:
     dockerfile = parse(source)
     file = FileFacts(dockerfile, config.settings, directory)
-    ignores = read(dockerfile, RULES)
+    ignores = read(dockerfile, every)
+    words = "\n".join((source.text, *config.settings.build_args.values()))
     found = [
-        (rule, hit)
-        for rule in RULES
-        if config.selects(rule)
-        for hit in dict.fromkeys(rule.check(file))
-        if not ignores.covers(rule, hit.span.start)
+        (one, hit)
+        for one in load(words)
+        if config.selects(one)
+        for hit in dict.fromkeys(one.check(file))
+        if not ignores.covers(one, hit.span.start)
     ]
     found += _about_comments(ignores, config, dockerfile)
     found.sort(key=lambda pair: (pair[1].span.start, pair[0].code, pair[1].message))
@@ -46,22 +46,23 @@ def _findings(source: Source, config: Config, directory: Path | None) -> tuple[l
 
 def _about_comments(ignores: Ignores, config: Config, dockerfile: Dockerfile) -> list[tuple[Rule, Hit]]:
     """What is wrong with the comments that ignore findings; only where all rules ran can one be called unused."""
-    if not config.selects(IGNORE_COMMENT):
+    comments = rule("GI906") if ignores else None
+    if comments is None or not config.selects(comments):
         return []
     left = ignores.leftovers(require_reason=config.require_reason)
-    return [(IGNORE_COMMENT, Hit(span, message)) for span, message in left]
+    return [(comments, Hit(span, message)) for span, message in left]
 
 
 def _placed(found: Sequence[tuple[Rule, Hit]], source: Source, config: Config) -> Iterator[Finding]:
     seen: Counter[str] = Counter()
-    for rule, hit in found:
+    for one, hit in found:
         line, column = source.position(hit.span.start)
         end_line, end_column = source.position(max(hit.span.end, hit.span.start + 1))
-        print_of = f"{rule.code}\0{' '.join(source[hit.span].split())}"
+        print_of = f"{one.code}\0{' '.join(source[hit.span].split())}"
         seen[print_of] += 1
         digest = hashlib.sha256(f"{print_of}\0{seen[print_of]}".encode("utf-8", "surrogatepass")).hexdigest()[
             :32
         ]
-        severity = config.severity(rule, hit.severity or rule.severity)
+        severity = config.severity(one, hit.severity or one.severity)
         if severity is not None:
-            yield Finding(rule, severity, hit, line, column, end_line, end_column, digest)
+            yield Finding(one, severity, hit, line, column, end_line, end_column, digest)

@@ -7,7 +7,6 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
@@ -104,6 +103,8 @@ def check_names(names: Sequence[str], known: Mapping[str, str], where: Location 
         if name == "all" or any(code.startswith(name.upper()) for code in known):
             continue
         if not any(fnmatch.fnmatchcase(rule, name) for rule in known.values()):
+            from difflib import get_close_matches  # noqa: PLC0415  # only for an error
+
             near = get_close_matches(name, [*known, *known.values()], 1, 0.6)
             hint = f"did you mean {near[0]}?" if near else "`gpuimage rules` lists them"
             raise SpecError(f"there is no rule {name!r}", where=where, hint=hint)
@@ -184,6 +185,8 @@ class _Reader:
             raise SpecError("gpuimage is not a table here", where=Location(self.path))
         unknown = [key for key in data if key not in _KEYS]
         if unknown:
+            from difflib import get_close_matches  # noqa: PLC0415  # only for an error
+
             near = get_close_matches(unknown[0], _KEYS, 1, 0.6)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_KEYS)}"
             raise self.wrong(unknown[0], "there is no such key", hint)

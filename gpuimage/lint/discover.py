@@ -7,7 +7,6 @@ import glob
 import os
 import re
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from gpuimage.errors import Location, SpecError
@@ -79,6 +78,8 @@ def _missing(path: Path) -> SpecError:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
         names = []
+    from difflib import get_close_matches  # noqa: PLC0415  # only for an error
+
     near = get_close_matches(path.name, names, 1, 0.6)
     hint = f"did you mean {path.parent / near[0]}?" if near else None
     return SpecError("there is no such file or directory", where=Location(path), hint=hint)

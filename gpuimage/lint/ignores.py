@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpuimage.dockerfile import Dockerfile, Instruction, Span
@@ -48,6 +48,9 @@ class Ignores:
     def __init__(self, comments: Sequence[_Comment] = ()) -> None:
         self._comments = comments
 
+    def __bool__(self) -> bool:
+        return bool(self._comments)
+
     def covers(self, rule: Rule, offset: int) -> bool:
         """Whether a finding at an offset of the source is silenced."""
         covering = [
@@ -72,11 +75,11 @@ class Ignores:
                 yield comment.place, "this comment ignores a rule without saying why"
 
 
-def read(dockerfile: Dockerfile, rules: Sequence[Rule]) -> Ignores:
-    """The comments of a file that silence findings."""
+def read(dockerfile: Dockerfile, rules: Callable[[], Sequence[Rule]]) -> Ignores:
+    """The comments of a file that silence findings; `rules` is only asked where there may be one."""
     if "ignore" not in dockerfile.source.text.lower():
         return Ignores()
-    return Ignores(tuple(_comments(dockerfile, rules)))
+    return Ignores(tuple(_comments(dockerfile, rules())))
 
 
 def _comments(dockerfile: Dockerfile, rules: Sequence[Rule]) -> Iterator[_Comment]:

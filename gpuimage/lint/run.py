@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 
 from gpuimage.dockerfile import Source
@@ -14,9 +12,8 @@ from gpuimage.finding import FileReport, Report
 from gpuimage.lint.check import check, findings_of
 from gpuimage.lint.config import Config, check_archs, check_driver, check_names, load
 from gpuimage.lint.fixes import fix
-from gpuimage.rules import RULES
+from gpuimage.rules import NAMES as KNOWN
 
-KNOWN: Mapping[str, str] = {rule.code: rule.name for rule in RULES}
 _MANY = 48  # files from which on another process is worth its start
 
 
@@ -76,8 +73,12 @@ def lint(paths: Iterable[Path], overrides: Overrides | None = None, *, jobs: int
         jobs or os.process_cpu_count() if hasattr(os, "process_cpu_count") else jobs or os.cpu_count() or 1, 8
     )
     if len(files) < _MANY or workers < 2:
-        return Report(tuple(_one(path, given) for path in files), rules=RULES)
+        return Report(tuple(_one(path, given) for path in files))
     del configs  # a wrong config stops the run here, not in a worker
+    # Loaded only here: one file must not wait for them.
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+    from multiprocessing import get_context  # noqa: PLC0415
+
     with ProcessPoolExecutor(workers, get_context("fork")) as pool:
         try:
             reports = tuple(
@@ -86,7 +87,7 @@ def lint(paths: Iterable[Path], overrides: Overrides | None = None, *, jobs: int
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return Report(reports, rules=RULES)
+    return Report(reports)
 
 
 def _one(path: Path, overrides: Overrides) -> FileReport:
@@ -101,7 +102,7 @@ def lint_bytes(data: bytes, path: Path, overrides: Overrides | None = None) -> R
     """Lint a text that is not read from its file; `path` says whose it is."""
     config = config_for(path, overrides or Overrides())
     folder = path.parent if path.parent.is_dir() else None
-    return Report((check(Source.decode(data), str(path), config, folder),), rules=RULES)
+    return Report((check(Source.decode(data), str(path), config, folder),))
 
 
 def fixed(data: bytes, path: Path, overrides: Overrides, *, unsafe: bool) -> tuple[bytes, Sequence[str]]:

@@ -11,7 +11,7 @@ from gpuimage.dockerfile import Span
 from gpuimage.dockerfile.shell import Argument
 from gpuimage.facts import Call, FileFacts, StageFacts, Step
 from gpuimage.finding import Edit
-from gpuimage.rules.compiling import Toolkit, toolkit
+from gpuimage.rules.compiling import Toolkit, ancestry, toolkit
 from gpuimage.rules.environment import settings_of
 from gpuimage.rules.shared import built_steps
 from gpuimage.tables import NvccSupport, Unknown, cuda_range_for, gpu, nvcc_capabilities
@@ -223,11 +223,8 @@ def toolkits(file: FileFacts, one: Given) -> Iterator[Toolkit]:
 
 def stages_with(file: FileFacts, one: Given) -> Iterator[StageFacts]:
     """The stages that are built and hold the step that gives a list, or stand on it."""
-    return (
-        stage
-        for stage in file.stages
-        if stage.used and any(step.instruction is one.step.instruction for step in stage.chain)
-    )
+    place = one.step.stage
+    return (stage for stage in file.stages if stage.used and place in ancestry(file, stage))
 
 
 # Entries.

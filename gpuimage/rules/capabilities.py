@@ -42,7 +42,7 @@ class Need:
 def needs(file: FileFacts, stage: StageFacts) -> Iterator[Need]:
     """What an image holds that clearly needs video or graphics."""
     yield from _projects(file, stage)
-    yield from _encoders(stage)
+    yield from _encoders(file, stage)
     yield from _drawing(file, stage)
 
 
@@ -57,9 +57,13 @@ def _projects(file: FileFacts, stage: StageFacts) -> Iterator[Need]:
                 yield Need("graphics", _GRAPHICS_PROJECTS[one.name], one.span, sure=True)
 
 
-def _encoders(stage: StageFacts) -> Iterator[Need]:
+def _encoders(file: FileFacts, stage: StageFacts) -> Iterator[Need]:
     """How the GPU's codecs come into it: how ffmpeg is configured, or how it is called."""
-    for step in stage.chain:
+    built = {copy.from_stage for copy in file.chain_copies(stage)} - {None, stage.index}
+    steps = [
+        step for index in sorted(one for one in built if one is not None) for step in file.stages[index].chain
+    ]
+    for step in (*steps, *stage.chain):
         one = step.instruction
         if one.keyword not in ("RUN", "CMD", "ENTRYPOINT", "ENV") or one.onbuild or one.problem:
             continue

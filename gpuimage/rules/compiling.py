@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -34,6 +35,8 @@ _LIBRARIES = (
     "cuda-driver", "cuda-runtime",
 )  # fmt: skip
 _MOVERS = frozenset({"tar", "unzip", "ln", "cp", "mv", "dpkg", "rpm", "update-alternatives"})
+_SOURCES = re.compile(r"(?:^|[\s;&|({])(?:\.|source|eval)\s")
+_INSTALLS = re.compile(r"pip|setup\.py|\buv\b")
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
 _OTHER_INSTALLERS = frozenset(
     {"spack", "nix", "nix-env", "nix-shell", "brew", "module", "ansible-playbook", "pixi", "guix", ""}
@@ -111,14 +114,28 @@ def builds(file: FileFacts, step: Step) -> tuple[Build, ...]:
     return file.once("builds", step, lambda: tuple(_builds(file, step)))
 
 
-def stage_builds(file: FileFacts, stage: StageFacts) -> Iterator[Build]:
+def stage_builds(file: FileFacts, stage: StageFacts) -> tuple[Build, ...]:
     """The builds of a stage and its parents, in order."""
-    for step in stage.chain:
-        yield from builds(file, step)
+    return file.once(
+        "stage builds",
+        stage.steps[0],
+        lambda: tuple(one for step in stage.chain for one in builds(file, step)),
+    )
+
+
+def ancestry(file: FileFacts, stage: StageFacts) -> set[int]:
+    """The numbers of a stage and its parents."""
+    found = {stage.index}
+    while stage.parent is not None:
+        stage = file.stages[stage.parent]
+        found.add(stage.index)
+    return found
 
 
 def _builds(file: FileFacts, step: Step) -> Iterator[Build]:
     if "PYTORCH_ROCM_ARCH" in step.variables or step.has_device:
+        return
+    if not _INSTALLS.search(file.source.text, step.instruction.span.start, step.instruction.span.end):
         return
     for install in file.python(step):
         if install.tool in ("pip", "uv") and not install.given.has("--only-binary"):
@@ -204,22 +221,30 @@ def _directory(file: FileFacts, call: Call, source: str) -> str | None:
     path = call.absolute(source.partition("[")[0])
     if path is None:
         return None
-    for step in chain_before(file, call.step):
-        for change in file.changes(step):
-            if change.kind == "cloned" and change.path == path:
-                return re.sub(
-                    r"[-_.]+", "-", re.sub(r"\.git$", "", posixpath.basename(change.source.rstrip("/")))
-                ).lower()
-    return None
+    return next((name for place, name in _clones(file, call.step) if place == path), None)
+
+
+def _clones(file: FileFacts, step: Step) -> Iterator[tuple[str, str]]:
+    """The clones that a step finds, its own included: their paths, and the names of their repositories."""
+    stage = file.stages[step.stage]
+
+    def read() -> Iterator[tuple[int, str, str]]:
+        for one in stage.chain:
+            for change in file.changes(one):
+                if change.kind == "cloned" and change.path:
+                    name = re.sub(r"\.git$", "", posixpath.basename(change.source.rstrip("/")))
+                    yield one.instruction.span.start, change.path, re.sub(r"[-_.]+", "-", name).lower()
+
+    start = step.instruction.span.start
+    found = file.once("clones", stage.steps[0], lambda: tuple(read()))
+    return ((path, name) for at, path, name in found if at <= start)
 
 
 def _inside_clone(file: FileFacts, call: Call, source: str) -> bool:
     """Whether a directory lies below the root of a clone."""
     path = call.absolute(source)
     return path is not None and any(
-        change.kind == "cloned" and change.path and path.startswith(change.path.rstrip("/") + "/")
-        for step in chain_before(file, call.step)
-        for change in file.changes(step)
+        path.startswith(place.rstrip("/") + "/") for place, _ in _clones(file, call.step)
     )
 
 
@@ -237,29 +262,46 @@ def _setup_text(file: FileFacts, call: Call, source: str) -> str | None:
 
 def torch_before(file: FileFacts, call: Call) -> bool | None:
     """Whether torch with CUDA is there when a command runs; None where nobody knows."""
-    root = root_of(file, call.step)
+    root, stage = root_of(file, call.step), file.stages[call.step.stage]
     if root.kind in ("pytorch", "ngc-torch"):
         return True
-    known = True
-    for step in chain_before(file, call.step):
+    start = call.step.instruction.span.start
+    known = root.kind in _KNOWN_KINDS
+    for at, found in file.once("torch", stage.steps[0], lambda: tuple(_torch(file, stage))):
+        if at > start:
+            break
+        if found != "hidden":
+            return found == "cuda" if found != "unknown" else None
+        known = False
+    return False if known else None
+
+
+def _torch(file: FileFacts, stage: StageFacts) -> Iterator[tuple[int, str]]:
+    """Where torch comes in: cuda, other, unknown; and what may hide one. The first that tells ends it."""
+    for step in stage.chain:
+        start, hidden = (
+            step.instruction.span.start,
+            bool(step.instruction.keyword == "COPY" and step.instruction.flag("from")),
+        )
         for install in file.python(step):
             torch = install.find("torch")
             if torch is not None:
                 variant = install.variant(torch)
-                return variant is None or variant.startswith("cu")
-            if (
-                any(one.name in NEEDS_TORCH and not one.from_source for one in install.wanted)
-                and not install.no_deps
+                yield start, "cuda" if variant is None or variant.startswith("cu") else "other"
+                return
+            if not install.no_deps and any(
+                one.name in NEEDS_TORCH and not one.from_source for one in install.wanted
             ):
-                return True
-            known = known and install.complete
+                yield start, "cuda"
+                return
+            hidden = hidden or not install.complete
         for conda in file.conda(step):
             if conda.find("pytorch", "torch", "pytorch-gpu"):
-                return None if conda.find("cpuonly") else True
-            known = known and conda.complete
-        if step.instruction.keyword == "COPY" and step.instruction.flag("from"):
-            known = False
-    return False if known and root.kind in _KNOWN_KINDS else None
+                yield start, "unknown" if conda.find("cpuonly") else "cuda"
+                return
+            hidden = hidden or not conda.complete
+        if hidden:
+            yield start, "hidden"
 
 
 def needs_list(file: FileFacts, build: Build) -> str | None:
@@ -293,6 +335,8 @@ def _declared(call: Call, name: str) -> bool:
 
 def _sourced(call: Call) -> bool:
     """Whether the script reads variables from a file before a command."""
+    if not _SOURCES.search(call.script.text):
+        return False
     for other in call.step.calls:
         if other.program is call.program:
             return False
@@ -306,27 +350,27 @@ def _sourced(call: Call) -> bool:
 
 def toolkit(file: FileFacts, step: Step) -> Toolkit:
     """The nvcc that a step finds, what it installs itself included."""
-    return file.once("toolkit", step, lambda: (_toolkit(file, step),))[0]
+    stage = file.stages[step.stage]
+    found = file.once("toolkits", stage.steps[0], lambda: tuple(_toolkits(file, stage)))
+    at = bisect_right(found, step.instruction.span.start, key=lambda pair: pair[0])
+    return found[at - 1][1] if at else Toolkit(None, None)
 
 
-def _toolkit(file: FileFacts, step: Step) -> Toolkit:
-    root = root_of(file, step)
-    present = root.has_nvcc
-    versions: set[str | None] = {root.cuda_minor} if present else set()
-    unsure = False
-    copies = {id(copy.step): copy for copy in file.chain_copies(file.stages[step.stage])}
-    for one in chain_before(file, step):
-        found = _brought(file, one, copies.get(id(one)))
-        for version in found:
+def _toolkits(file: FileFacts, stage: StageFacts) -> Iterator[tuple[int, Toolkit]]:
+    """What each step of a stage and its parents finds."""
+    present, unsure = stage.root.has_nvcc, False
+    versions: set[str | None] = {stage.root.cuda_minor} if present else set()
+    copies = {copy.step.instruction.span.start: copy for copy in file.chain_copies(stage)}
+    for step in stage.chain:
+        start = step.instruction.span.start
+        for version in _brought(file, step, copies.get(start)):
             if version == "maybe":
                 unsure = True
             else:
                 present = True
                 versions.add(version or None)
-    if unsure and not present:
-        return Toolkit(None, None)
-    cuda = next(iter(versions)) if len(versions) == 1 and not unsure else None
-    return Toolkit(present, cuda)
+        cuda = next(iter(versions)) if len(versions) == 1 and not unsure else None
+        yield start, Toolkit(None, None) if unsure and not present else Toolkit(present, cuda)
 
 
 def _brought(file: FileFacts, step: Step, copy: Copy | None) -> tuple[str, ...]:

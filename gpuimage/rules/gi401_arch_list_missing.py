@@ -82,18 +82,15 @@ def _example(file: FileFacts, name: str) -> str:
 
 
 def _fix(file: FileFacts, build: Build, name: str) -> Fix | None:
-    """With a fleet in the settings the list is known, and an ENV in front of the step sets it."""
-    if not file.settings.archs or not fleet(file.settings.archs):
+    """With a fleet in the settings the list is known, and the command gets it."""
+    words = build.call.program.command.words
+    if not fleet(file.settings.archs) or build.call.program.through or build.call.step.instruction.json:
         return None
-    at = build.call.step.instruction.keyword_span.start
-    start = build.call.step.instruction.span.start
-    indent = file.source.text[start:at]
-    if indent.strip():
+    place = build.call.place(words[0])
+    if file.source[place] != words[0].raw:
         return None
-    return Fix(
-        f"set {name} to the fleet's architectures",
-        (Edit(Span(at, at), f'ENV {name}="{_example(file, name)}"\n'),),
-    )
+    edit = Edit(Span(place.start, place.start), f'{name}="{_example(file, name)}" ')
+    return Fix(f"set {name} to the fleet's architectures", (edit,))
 
 
 RULE = Rule("GI401", "arch-list-missing", "error", check, fix="suggested")

@@ -61,7 +61,11 @@ def check(file: FileFacts) -> Iterator[Hit]:
 def _others(file: FileFacts, build: Build) -> bool:
     """Whether the list has a reader in the same stage."""
     stage = file.stages[build.call.step.stage]
-    return any(other.archs in ("", "list", "default") for other in stage_builds(file, stage))
+
+    def read() -> Iterator[bool]:
+        yield any(other.archs in ("", "list", "default") for other in stage_builds(file, stage))
+
+    return file.once("readers", stage.steps[0], lambda: tuple(read()))[0]
 
 
 def _before(build: Build) -> bool:

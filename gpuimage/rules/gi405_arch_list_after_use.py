@@ -88,12 +88,13 @@ def _as_env(file: FileFacts, one: Given) -> Fix | None:
 
 
 def _move(file: FileFacts, one: Given, build: Build) -> Fix | None:
-    """The ENV in front of the build that needs it; not where its value hangs on what is set between."""
+    """An ENV of this one variable in front of the build that needs it; not where it hangs on what is set between."""
     target = build.call.step.instruction
     if one.kind != "env" or not one.exact or target.onbuild or build.call.step.stage != one.step.stage:
         return None
     setting = next((s for s in settings_of(one.step) if s.name.text == one.name), None)
-    gone = removal(file, setting) if setting is not None else None
+    alone = len(one.step.instruction.values) == 2
+    gone = removal(file, setting) if setting is not None and alone else None
     if gone is None:
         return None
     at = target.keyword_span.start

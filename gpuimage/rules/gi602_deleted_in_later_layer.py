@@ -30,12 +30,13 @@ knows; single files that nobody here can see being made.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
 from gpuimage.facts import Change, FileFacts, covers
 from gpuimage.finding import Hit, Rule
-from gpuimage.rules.layers import Made, bytes_of, key, made
+from gpuimage.rules.layers import ARCHIVE, Made, bytes_of, key, made
 
 _CACHES = re.compile(
     r"/var/(lib/apt|cache)(/.*)?|(/root|/home/[^/]+)/\.cache(/.*)?|/(tmp|var/tmp)(/\*)?|/opt/conda/pkgs(/.*)?|/"
@@ -83,6 +84,7 @@ def _judge(file: FileFacts, change: Change, earlier: Sequence[Made], cuda_base: 
             f"{path} was {what} in line {line}, an earlier layer: deleting it here frees nothing",
             "delete it in the RUN that made it, or make it in a stage of its own",
             bytes_of(file, last, of=key(last.step)) if covers(path, last.path) else None,
+            severity="note" if last.kind == "copied" and _is_small_file(last.source) else None,
         )
     elif (
         not before
@@ -96,6 +98,15 @@ def _judge(file: FileFacts, change: Change, earlier: Sequence[Made], cuda_base: 
             "take a smaller base, or copy what is needed from this one in a stage",
             severity="note",
         )
+
+
+def _is_small_file(source: str) -> bool:
+    """Whether a path is one file, and no archive."""
+    return (
+        "." in posixpath.basename(source.rstrip("/"))
+        and not source.endswith("/")
+        and not ARCHIVE.fullmatch(source)
+    )
 
 
 def _touches(path: str, made_path: str) -> bool:

@@ -88,10 +88,9 @@ def _shapes(file: FileFacts, found: Sequence[Found]) -> Iterator[Hit]:
         if at < 0 or one.start >= instructions[at].span.end or _COMMENT.match(file.source.text, line):
             continue
         step = steps.get(id(instructions[at]))
-        where = "a URL" if one.what == "a password" else f"this {instructions[at].keyword}"
         yield Hit(
             Span(one.start, one.end),
-            f"{one.what} stands in {where}: whoever has the file, or the history of the image, can read it",
+            f"{one.what} stands in this {instructions[at].keyword}: whoever has the file, or the history of the image, can read it",
             _REVOKE,
             fix=_without(file, step, one.start) if step else None,
         )
@@ -188,8 +187,9 @@ def _taken_out(file: FileFacts, setting: Setting) -> Fix | None:
 
 def _commands(file: FileFacts, stage: StageFacts, step: Step) -> Iterator[Hit]:
     for call in step.calls:
-        yield from _spoken(call)
-        if stage.ships and (what := _keeps(call)) and not _gone(file, call):
+        spoken = list(_spoken(call))
+        yield from spoken
+        if not spoken and stage.ships and (what := _keeps(call)) and not _gone(file, call):
             yield Hit(
                 call.span,
                 f"{what} writes the secret into the home directory, and with it into this layer",

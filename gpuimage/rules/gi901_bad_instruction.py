@@ -44,7 +44,7 @@ from gpuimage.finding import Hit, Rule
 
 _DIRECTIVE = re.compile(r"#[ \t]*(syntax|escape)[ \t]*=[ \t]*(\S+)[ \t\r]*$", re.IGNORECASE)
 _TEMPLATE = re.compile(r"^\s*(\{[{%#]|<%|#\{|%%|@@)|\{\{|\{%")
-_OWN_FRONTEND = re.compile(r"(docker\.io/)?docker/dockerfile(-upstream)?(:\S+)?")
+_OWN_FRONTEND = re.compile(r"(\S+/)?docker/dockerfile(-upstream)?([:@]\S+)?")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpuimage.facts import FileFacts, StageFacts, Step
 from gpuimage.rules.arch_lists import ENVIRONMENT, Given, given, lists_of
-from gpuimage.rules.compiling import Build, builds, needs_list, root_of, scope
+from gpuimage.rules.compiling import Build, ancestry, builds, needs_list, root_of, scope
 
 # Commands behind an export that use nothing of it.
 _IDLE = frozenset({"export", "echo", "printf", "cd", "true", "env", "set", "declare", "printenv", ":"})
@@ -26,19 +26,30 @@ def blind(file: FileFacts, stage: StageFacts) -> Iterator[tuple[Build, str]]:
 def set_behind(file: FileFacts, stage: StageFacts, build: Build, name: str) -> Given | None:
     """The ENV or ARG of a stage that sets a variable behind a build."""
     start = build.call.step.instruction.span.start
-    for step in stage.chain:
-        if step.instruction.span.start > start and step.instruction.keyword in ("ENV", "ARG"):
-            for one in lists_of(file, step):
-                if one.name == name and step.instruction.span.start <= one.span.start:
-                    return one
-    return None
+
+    def read() -> Iterator[Given]:
+        for step in stage.chain:
+            if step.instruction.keyword in ("ENV", "ARG"):
+                # An ARG may take its value from in front of the first FROM: that one stands before every build.
+                yield from (
+                    one for one in lists_of(file, step) if step.instruction.span.start <= one.span.start
+                )
+
+    found = file.once("late lists", stage.steps[0], lambda: tuple(read()))
+    return next((one for one in found if one.name == name and one.span.start > start), None)
 
 
-def lost_exports(file: FileFacts, *names: str) -> Iterator[Given]:
+def lost_exports(file: FileFacts) -> tuple[Given, ...]:
     """The exports that nothing behind them in their RUN can use."""
-    for one in given(file, *(names or ENVIRONMENT)):
-        if one.kind == "export" and one.call is not None and _last(one.step, one):
-            yield one
+    if not file.stages:
+        return ()
+    return file.once(
+        "lost exports",
+        file.stages[0].steps[0],
+        lambda: tuple(
+            one for one in given(file, *ENVIRONMENT) if one.kind == "export" and _last(one.step, one)
+        ),
+    )
 
 
 def _last(step: Step, one: Given) -> bool:
@@ -53,15 +64,12 @@ def _last(step: Step, one: Given) -> bool:
 
 def late(file: FileFacts, build: Build, name: str) -> bool:
     """Whether the list that a build lacks is set too late or lost, which GI405 tells."""
-    start = build.call.step.instruction.span.start
+    start, own = build.call.step.instruction.span.start, build.call.step.stage
+    lost = [one for one in lost_exports(file) if one.name == name and one.step.instruction.span.start < start]
     for stage in file.stages:
-        if stage.used and any(step is build.call.step for step in stage.chain):
-            if set_behind(file, stage, build, name) is not None:
-                return True
-            places = {step.instruction.span.start for step in stage.chain}
-            if any(
-                one.step.instruction.span.start in places and one.step.instruction.span.start < start
-                for one in lost_exports(file, name)
-            ):
-                return True
+        above = ancestry(file, stage)
+        if not stage.used or own not in above:
+            continue
+        if set_behind(file, stage, build, name) is not None or any(one.step.stage in above for one in lost):
+            return True
     return False

@@ -45,6 +45,7 @@ _MARKS = (
 _URL = re.compile(
     r"[a-z][a-z0-9+.-]{1,15}://(?P<user>[^\s/:@'\"$<>{}]+):(?P<password>[^\s/@'\"]+)@[^\s/'\"]+"
 )
+_HEADER = re.compile(r"(?i)authorization:\s*(?:bearer|token|basic)\s+(?P<token>[A-Za-z0-9._~+/=-]{16,})")
 
 _ENDS = re.compile(
     r"(^|_)(PASSWORD|PASSWD|PASSPHRASE|PWORD|SECRET|SECRET_KEY|SECRET_ACCESS_KEY|API_KEY|APIKEY|API_SECRET|TOKEN|"
@@ -54,15 +55,18 @@ _ENDS = re.compile(
 # Words of a model's vocabulary, of limits and of switches that stand in front of such an end.
 _NO_SECRET = frozenset(
     "MAX MIN NUM PER PAD EOS BOS UNK SEP CLS MASK STOP START END SPECIAL IMAGE NEXT FIRST LAST DEFAULT USE REQUIRE ENABLE "
-    "DISABLE ALLOW NO SKIP HAS IS VALIDATE CHECK CACHE INPUT OUTPUT PROMPT PUBLIC HASH EMPTY NEW TTL BLANK".split()
+    "DISABLE ALLOW NO SKIP HAS IS VALIDATE CHECK CACHE INPUT OUTPUT PROMPT PUBLIC HASH EMPTY NEW TTL BLANK APPLICATION".split()
 )
 _STAND_IN = re.compile(
     r"(?i)^(<.*>|\[.*\]|\{\{.*\}\}|\.{3,}|x{3,}.*|\*+|-+|_+|true|false|yes|no|on|off|none|null|nil|unset|undefined|empty|"
-    r"todo.*|fixme.*|dummy.*|fake.*|placeholder.*|example.*|sample.*|test|tbd|n/?a|[0-9]{1,4}|"
-    r".*(your|change|replace|insert|enter|put|add|provide|redacted|placeholder|dummy|not[-_]?set|not[-_]?used|"
-    r"not[-_]?needed|optional|secret[-_]?here|goes[-_]?here|example).*|(hf|sk|ghp|nvapi)[-_]?[x.*]+|(hf_|sk-)?\.\.\.)$"
+    r"todo.*|fixme.*|dummy.*|fake.*|sample.*|test|tbd|n/?a|[0-9]{1,5}|(hf|sk|ghp|nvapi)[-_]?[x.*]+|"
+    r".*(\byour|_your|change[-_ ]?(me|this|it)|replace[-_ ]?(me|this|with)|\b(insert|enter|put|add)[-_ ]|redacted|"
+    r"placeholder|not[-_]?(set|used|needed|real)|optional|secret[-_]?here|goes[-_]?here|example).*)$"
 )
-
+# A place where a secret lies, not the secret.
+_PLACE = re.compile(
+    r"^(~?/|\.\.?/|[a-z][a-z0-9+.-]*://).*|.*\.(json|pem|key|txt|env|ya?ml|p12|crt|cfg|toml)$"
+)
 _PREFIX = re.compile(r"(hf_|gh._|github_pat_|nvapi-|sk-(proj-|ant-)?|glpat-|AKIA|ASIA)")
 _ASKS = re.compile(r"(?i)your|xxxx|replace|insert|change|goes[-_]?here|\.\.\.")
 
@@ -92,7 +96,11 @@ def _varied(token: str) -> bool:
 
 
 def passwords(text: str) -> Iterator[Found]:
-    """Passwords in URLs: `https://user:password@host`."""
+    """Passwords in URLs, `https://user:password@host`, and tokens in headers, `Authorization: Bearer …`."""
+    if "uthorization:" in text:
+        for match in _HEADER.finditer(text):
+            if _varied(match["token"]):
+                yield Found("a token in a header", match.start("token"), match.end("token"))
     if "://" not in text or "@" not in text:
         return
     for match in _URL.finditer(text):
@@ -103,7 +111,7 @@ def passwords(text: str) -> Iterator[Found]:
             and not is_stand_in(word)
             and word.lower() not in (match["user"].lower(), "password", "pass", "pwd", "token")
         ):
-            yield Found("a password", match.start("password"), match.end("password"))
+            yield Found("a password in a URL", match.start("password"), match.end("password"))
 
 
 def names_secret(name: str) -> bool:
@@ -119,4 +127,4 @@ def names_secret(name: str) -> bool:
 def is_stand_in(value: str) -> bool:
     """Whether a value only says that something goes there, or switches something."""
     text = value.strip().strip("'\"").strip()
-    return not text or _STAND_IN.match(text) is not None
+    return not text or _STAND_IN.match(text) is not None or _PLACE.match(text) is not None

@@ -1,44 +1,105 @@
 """Questions to the tables of CUDA, driver, GPU, PyTorch, wheel and base-image facts.
 
 Each answer carries its `source` and whether that was `verified`; what the tables do not know is `Unknown`,
-with the reason. The data (`gpuimage/data/*.json`) is decoded and checked on the first question that needs it.
+with the reason. The data (`gpuimage/data/*.json`) is decoded and checked on the first question that needs it, and a module of questions is
+loaded when its first name is asked for.
 """
 
-from gpuimage.tables._answers import Unknown
-from gpuimage.tables._load import DataError
-from gpuimage.tables._load import edition as _edition
-from gpuimage.tables.cuda import (
-    CudaRange,
-    CudaRelease,
-    NvccSupport,
-    cuda_minors,
-    cuda_range_for,
-    cuda_release,
-    nvcc_capabilities,
-)
-from gpuimage.tables.driver_need import DriverNeed, driver_cuda, driver_need
-from gpuimage.tables.drivers import DriverVerdict, driver_verdict
-from gpuimage.tables.gpus import Gpu, gpu, gpus
-from gpuimage.tables.images import (
-    CudaImage,
-    cuda_tag,
-    cuda_tags_complete,
-    flavor_libraries,
-    library_family,
-    os_python,
-    smallest_flavor,
-)
-from gpuimage.tables.loader import (
-    DlopenFamily,
-    dlopen_families,
-    driver_libraries,
-    opened_by_name,
-    optional_plugin,
-)
-from gpuimage.tables.require import RequireCuda, StartVerdict, require_cuda, start_verdict
-from gpuimage.tables.sizes import SizeFact, base_size, pip_cache_bytes, torch_set_bytes
-from gpuimage.tables.torch import TorchRelease, cuda_of_variant, torch_release, torch_versions
-from gpuimage.tables.wheels import NvidiaWheel, WheelFacts, nvidia_wheel, wheel
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpuimage.tables._answers import Unknown
+    from gpuimage.tables._load import DataError
+    from gpuimage.tables.cuda import (
+        CudaRange,
+        CudaRelease,
+        NvccSupport,
+        cuda_minors,
+        cuda_range_for,
+        cuda_release,
+        nvcc_capabilities,
+    )
+    from gpuimage.tables.driver_need import DriverNeed, driver_cuda, driver_need
+    from gpuimage.tables.drivers import DriverVerdict, driver_verdict
+    from gpuimage.tables.gpus import Gpu, gpu, gpus
+    from gpuimage.tables.images import (
+        CudaImage,
+        cuda_tag,
+        cuda_tags_complete,
+        flavor_libraries,
+        library_family,
+        os_python,
+        smallest_flavor,
+    )
+    from gpuimage.tables.loader import (
+        DlopenFamily,
+        dlopen_families,
+        driver_libraries,
+        opened_by_name,
+        optional_plugin,
+    )
+    from gpuimage.tables.require import RequireCuda, StartVerdict, require_cuda, start_verdict
+    from gpuimage.tables.sizes import SizeFact, base_size, pip_cache_bytes, torch_set_bytes
+    from gpuimage.tables.torch import TorchRelease, cuda_of_variant, torch_release, torch_versions
+    from gpuimage.tables.wheels import NvidiaWheel, WheelFacts, nvidia_wheel, wheel
+
+_PLACES = {
+    "CudaImage": "images",
+    "CudaRange": "cuda",
+    "CudaRelease": "cuda",
+    "DataError": "_load",
+    "DlopenFamily": "loader",
+    "DriverNeed": "driver_need",
+    "DriverVerdict": "drivers",
+    "Gpu": "gpus",
+    "NvccSupport": "cuda",
+    "NvidiaWheel": "wheels",
+    "RequireCuda": "require",
+    "SizeFact": "sizes",
+    "StartVerdict": "require",
+    "TorchRelease": "torch",
+    "Unknown": "_answers",
+    "WheelFacts": "wheels",
+    "base_size": "sizes",
+    "cuda_minors": "cuda",
+    "cuda_of_variant": "torch",
+    "cuda_range_for": "cuda",
+    "cuda_release": "cuda",
+    "cuda_tag": "images",
+    "cuda_tags_complete": "images",
+    "dlopen_families": "loader",
+    "driver_cuda": "driver_need",
+    "driver_libraries": "loader",
+    "driver_need": "driver_need",
+    "driver_verdict": "drivers",
+    "flavor_libraries": "images",
+    "gpu": "gpus",
+    "gpus": "gpus",
+    "library_family": "images",
+    "nvcc_capabilities": "cuda",
+    "nvidia_wheel": "wheels",
+    "opened_by_name": "loader",
+    "optional_plugin": "loader",
+    "os_python": "images",
+    "pip_cache_bytes": "sizes",
+    "require_cuda": "require",
+    "smallest_flavor": "images",
+    "start_verdict": "require",
+    "torch_release": "torch",
+    "torch_set_bytes": "sizes",
+    "torch_versions": "torch",
+    "wheel": "wheels",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(f"gpuimage.tables.{_PLACES[name]}"), name)
+    globals()[name] = found
+    return found
+
 
 __all__ = [
     "CudaImage",
@@ -92,4 +153,5 @@ __all__ = [
 
 def edition() -> str:
     """Return the day on which the tables were gathered: `2026-12-01`."""
-    return _edition().edition
+    found: str = import_module("gpuimage.tables._load").edition().edition
+    return found

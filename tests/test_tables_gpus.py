@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpuimage import tables
 from gpuimage.tables import Gpu, Unknown
-from gpuimage.tables.gpus import index
+from gpuimage.tables.products import index
 
 
 def card(name: str) -> Gpu:

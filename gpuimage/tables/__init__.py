@@ -20,9 +20,7 @@ if TYPE_CHECKING:
         cuda_release,
         nvcc_capabilities,
     )
-    from gpuimage.tables.driver_need import DriverNeed, driver_cuda, driver_need
     from gpuimage.tables.drivers import DriverVerdict, driver_verdict
-    from gpuimage.tables.gpus import Gpu, gpu, gpus
     from gpuimage.tables.images import (
         CudaImage,
         cuda_tag,
@@ -39,6 +37,8 @@ if TYPE_CHECKING:
         opened_by_name,
         optional_plugin,
     )
+    from gpuimage.tables.minimum_driver import DriverNeed, driver_cuda, driver_need
+    from gpuimage.tables.products import Gpu, gpu, gpus
     from gpuimage.tables.require import RequireCuda, StartVerdict, require_cuda, start_verdict
     from gpuimage.tables.sizes import SizeFact, base_size, pip_cache_bytes, torch_set_bytes
     from gpuimage.tables.torch import TorchRelease, cuda_of_variant, torch_release, torch_versions
@@ -50,9 +50,9 @@ _PLACES = {
     "CudaRelease": "cuda",
     "DataError": "_load",
     "DlopenFamily": "loader",
-    "DriverNeed": "driver_need",
+    "DriverNeed": "minimum_driver",
     "DriverVerdict": "drivers",
-    "Gpu": "gpus",
+    "Gpu": "products",
     "NvccSupport": "cuda",
     "NvidiaWheel": "wheels",
     "RequireCuda": "require",
@@ -69,13 +69,13 @@ _PLACES = {
     "cuda_tag": "images",
     "cuda_tags_complete": "images",
     "dlopen_families": "loader",
-    "driver_cuda": "driver_need",
+    "driver_cuda": "minimum_driver",
     "driver_libraries": "loader",
-    "driver_need": "driver_need",
+    "driver_need": "minimum_driver",
     "driver_verdict": "drivers",
     "flavor_libraries": "images",
-    "gpu": "gpus",
-    "gpus": "gpus",
+    "gpu": "products",
+    "gpus": "products",
     "library_family": "images",
     "nvcc_capabilities": "cuda",
     "nvidia_wheel": "wheels",

@@ -9,7 +9,7 @@ from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, Version, known
 from gpuimage.tables._rows import CompatRow, ReleaseRow
 from gpuimage.tables.cuda import cuda_release
-from gpuimage.tables.driver_need import (
+from gpuimage.tables.minimum_driver import (
     driver_need,
     floor_row,
     full_bound,
@@ -18,7 +18,7 @@ from gpuimage.tables.driver_need import (
     release_for_driver,
     undecided,
 )
-from gpuimage.tables.gpus import Gpu
+from gpuimage.tables.products import Gpu
 from gpuimage.tables.require import start_verdict
 
 Outcome = Literal["full", "minor-version", "forward", "refused", "unknown"]

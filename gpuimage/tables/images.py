@@ -9,7 +9,7 @@ from typing import Literal
 from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, dotted, known
 from gpuimage.tables.cuda import no_such_cuda, release_rows
-from gpuimage.tables.driver_need import release_for_driver
+from gpuimage.tables.minimum_driver import release_for_driver
 
 FLAVORS = ("base", "runtime", "devel")
 _UBUNTU = "ubuntu"

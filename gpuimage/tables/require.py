@@ -13,8 +13,8 @@ from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, dotted, known
 from gpuimage.tables._rows import ImageRow
 from gpuimage.tables.cuda import cuda_release, minor_of, release_rows
-from gpuimage.tables.driver_need import driver_cuda, driver_need, parse_driver, speaks
-from gpuimage.tables.gpus import Gpu
+from gpuimage.tables.minimum_driver import driver_cuda, driver_need, parse_driver, speaks
+from gpuimage.tables.products import Gpu
 
 # NVML's names of brands, by the class of product. A data-centre card reports "tesla" or "nvidia".
 _BRANDS = {

@@ -23,8 +23,10 @@ from difflib import get_close_matches
 from itertools import pairwise
 from typing import Literal
 
-_CAPABILITY = re.compile(r"(?P<major>[1-9][0-9]?)\.(?P<minor>[0-9])(?P<suffix>[af]?)", re.ASCII)
-_NUMBER = re.compile(r"(?P<major>[1-9][0-9]?)(?P<minor>[0-9])(?P<suffix>[af]?)", re.ASCII)
+from gpuimage.patterns import pattern
+
+_CAPABILITY = pattern(r"(?P<major>[1-9][0-9]?)\.(?P<minor>[0-9])(?P<suffix>[af]?)", re.ASCII)
+_NUMBER = pattern(r"(?P<major>[1-9][0-9]?)(?P<minor>[0-9])(?P<suffix>[af]?)", re.ASCII)
 
 # What each name means in torch 2.13 and 2.14. `Rubin` came with 2.14. The meaning of a name moves between
 # versions of torch, which is why a list is always written out in numbers.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from gpuimage.dockerfile.source import Source, Span
 
@@ -30,8 +31,7 @@ FAMILIES = {
 """The rules' families by the first digit of a code."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """Bytes of the image that a finding costs: a range, and what it rests on (a measurement, or a dated table row).
 
     Findings that name the same `of` speak of the same bytes: a total counts the largest of them once.
@@ -43,16 +43,14 @@ class Cost:
     of: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Put `text` in the place of a span of the source; an empty span inserts."""
 
     span: Span
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """What mends a finding. `safe`: what is built stays the same but for the fault; else a person must agree."""
 
     says: str
@@ -60,8 +58,7 @@ class Fix:
     safe: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """What a rule found at a place of the source.
 
     `message` says what is wrong and what follows from it, `help` the smallest change that mends it. `severity` None is
@@ -76,8 +73,7 @@ class Hit:
     severity: Severity | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A rule: `check` finds its hits in the facts of a file; its page is the docstring of the module that holds it.
 
     `fix` says what its fixes are at best: `safe`, `suggested` or none. `twins` are hadolint's names of the same rule,
@@ -108,8 +104,7 @@ class Rule:
         return FAMILIES[self.code[2]]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A hit of a rule with its severity here and its place: lines and columns count from 1, ends are excluded."""
 
     rule: Rule
@@ -123,8 +118,7 @@ class Finding:
     """Stays the same while lines move: of the rule, the text it points at, and how many such came before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Waste:
+class Waste(Struct, frozen=True):
     """Bytes that can go, and the whole image where its size can be estimated (None: unknown)."""
 
     low: int = 0
@@ -133,8 +127,7 @@ class Waste:
     image_high: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileReport:
+class FileReport(Struct, frozen=True):
     """The findings of one file, in the order of its lines. `failure` says why it could not be read at all."""
 
     path: str
@@ -144,8 +137,7 @@ class FileReport:
     failure: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """All files of a run. `fixed` counts the fixes that were written."""
 
     files: tuple[FileReport, ...]

@@ -11,18 +11,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from gpuimage.patterns import pattern
+
 DOCKER_HUB = "docker.io"
 
 _LABEL = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)"
-_HOST = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]{{1,5}})?", re.ASCII)
-_COMPONENT = re.compile(r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*", re.ASCII)
-_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", re.ASCII)
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
-_HEX_ID = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_HOST = pattern(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]{{1,5}})?", re.ASCII)
+_COMPONENT = pattern(r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*", re.ASCII)
+_TAG = pattern(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", re.ASCII)
+_DIGEST = pattern(r"sha256:[0-9a-f]{64}", re.ASCII)
+_HEX_ID = pattern(r"[0-9a-f]{64}", re.ASCII)
 _LONGEST_NAME = 255  # characters of registry and repository together; the limit of the distribution project
 
 # facts: base_images.json, nvidia_cuda.tag_regex (the CUDA container sources, 2025-08-18)
-_CUDA_TAG = re.compile(
+_CUDA_TAG = pattern(
     r"(?P<version>\d+\.\d+(?:\.\d+)?)(?:-(?P<extra>cudnn\d*|tensorrt))?-(?P<flavor>base|runtime|devel)"
     r"-(?P<os>ubuntu\d\d\.\d\d|ubi\d+|rockylinux\d+|centos\d|oraclelinux\d|opensuse15|amzn2023|azl3|cm2)",
     re.ASCII,

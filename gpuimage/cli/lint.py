@@ -179,7 +179,7 @@ def _files(
     *, fix: bool, diff: bool, unsafe: bool,
 ) -> Report | None:  # fmt: skip
     """Lint files; fix them first where that is asked for."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from gpuimage.lint.discover import find
     from gpuimage.lint.run import excluded, fixed, lint

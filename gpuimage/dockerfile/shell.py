@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from gpuimage.dockerfile.source import Span
 from gpuimage.dockerfile.variables import UNDEFINED, Lookup, Undefined, expand
@@ -23,8 +24,7 @@ _BEGIN = frozenset({"if", "while", "until", "then", "else", "elif", "do", "{", "
 _END = frozenset({"fi", "done", "esac", "}"})
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """A word of a command: as written, where, and its value; None where that is known only when it runs."""
 
     raw: str
@@ -35,16 +35,14 @@ class Argument:
         return self.raw if self.value is None else self.value
 
 
-@dataclass(frozen=True, slots=True)
-class Redirection:
+class Redirection(Struct, frozen=True):
     """`>file`, `2>&1`, `<<EOF`: the operator with its descriptor, and where it goes."""
 
     operator: str
     target: Argument
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A simple command. `before` is the operator that joins it to what precedes ("" for the first).
 
     `inside` names what it stands in, outermost first: `if`, `for`, `while`, `case`, `(`, `{`, `$(`; `!` last where it is
@@ -77,8 +75,7 @@ def commands(script: str, lookup: Lookup = lambda _: None) -> tuple[Command, ...
     return tuple(_Reader(script, lookup).read())
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     text: str
     lookup: Lookup
     offset: int = 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 from bisect import bisect_right
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -15,8 +16,7 @@ _BOMS = (
 )
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(Struct, frozen=True, order=True):
     """A piece of the text: offsets in characters, `end` excluded."""
 
     start: int
@@ -26,8 +26,7 @@ class Span:
         return self.end - self.start
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """The text without its byte order mark; `starts` holds the offset of each line, which ends at a line feed.
 
     Bytes that are no UTF-8 are read as Latin-1, where every byte is a character: no file is lost, and `encode`
@@ -37,7 +36,7 @@ class Source:
     text: str
     bom: bytes = b""
     encoding: str = "utf-8"
-    starts: tuple[int, ...] = field(default=(), repr=False)
+    starts: tuple[int, ...] = field(default=())
 
     @classmethod
     def of(cls, text: str, *, bom: bytes = b"", encoding: str = "utf-8") -> Source:

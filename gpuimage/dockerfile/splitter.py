@@ -20,9 +20,9 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from dockerfile_parse import DockerfileParser
+from msgspec import Struct, field
 
 from gpuimage.dockerfile.source import Source, Span
 from gpuimage.dockerfile.words import SPACES, Marker, array, flags, markers
@@ -34,8 +34,7 @@ _ESCAPES = ("\\", "`")
 _LONG = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Heredoc:
+class Heredoc(Struct, frozen=True):
     """A heredoc of an instruction; `body` and the line with the end marker are spans of the source.
 
     `terminated` is false where the file ends first.
@@ -47,8 +46,7 @@ class Heredoc:
     terminated: bool = True
 
 
-@dataclass(slots=True)
-class Group:
+class Group(Struct):
     """The lines of one instruction: `text` joins them as BuildKit does, `marks` pairs its offsets with the source's.
 
     `first` and `last` count from 0; heredocs are included.
@@ -72,8 +70,7 @@ class Group:
         return there + at - here
 
 
-@dataclass(frozen=True, slots=True)
-class Directive:
+class Directive(Struct, frozen=True):
     """`# escape=…` and its like; `line` counts from 0, `problem` is empty where there is none."""
 
     name: str

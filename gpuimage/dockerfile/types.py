@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
+
+from msgspec import Struct, field
 
 from gpuimage.dockerfile.source import Source, Span
 from gpuimage.dockerfile.splitter import Directive, Heredoc
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """`--name=value` before the arguments; `value` is None without an equals sign."""
 
     name: str
@@ -22,24 +22,21 @@ class Flag:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A word of an instruction, quotes as written."""
 
     text: str
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """What is wrong with an instruction; the rest of the file is read all the same."""
 
     text: str
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(Struct, frozen=True):
     """One instruction. Spans are offsets of the source; `line` and `end_line` count from 1, heredocs included.
 
     `keyword` is in upper case; under ONBUILD it is the inner one and `onbuild` is true. `values` are the words as
@@ -60,7 +57,7 @@ class Instruction:
     heredocs: tuple[Heredoc, ...] = ()
     blank_lines: tuple[int, ...] = ()
     problem: Problem | None = None
-    marks: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+    marks: tuple[tuple[int, int], ...] = field(default=())
     """Offsets in `arguments` with those in the source, one pair for each line of the instruction."""
 
     def flag(self, name: str) -> str | None:
@@ -83,8 +80,7 @@ class Instruction:
         return tuple(value.text for value in self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """A FROM and what follows it; `image` is what FROM says, variables unresolved, "" where it says nothing."""
 
     index: int
@@ -99,16 +95,14 @@ class Stage:
         return self.instructions[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A stretch of the source; the pieces of a file tile it."""
 
     kind: Literal["instruction", "directive", "comment", "blank"]
     span: Span
 
 
-@dataclass(frozen=True)
-class Dockerfile:
+class Dockerfile(Struct, frozen=True, dict=True):
     """A whole file. `before` are the instructions in front of the first FROM (ARG, as a rule)."""
 
     source: Source

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 Lookup = Callable[[str], "str | Undefined | None"]
 """Answers for a name: its value, None where nobody can know it before the build, UNDEFINED where it is not set."""
@@ -24,16 +25,14 @@ class Undefined:
 UNDEFINED = Undefined()
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(Struct, frozen=True):
     """`value` is None where it hangs on what is not known; `undefined` names what is not set and has no default."""
 
     value: str | None
     undefined: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Struct, frozen=True):
     """One use: `operator` is one of `- :- + :+ ? :? # ## % %% / //`, or empty; `word` is what follows it."""
 
     name: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 SPACES = " \t\v\f\r"
 _SPLIT = re.compile(r"[ \t\v\f\r]+")
@@ -19,8 +20,7 @@ class WordsError(ValueError):
     """The text breaks the grammar of its instruction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """A word and where it stands."""
 
     text: str
@@ -28,8 +28,7 @@ class Word:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Marker:
+class Marker(Struct, frozen=True):
     """`<<-'EOF'`: `name` ends the body, `expand` says whether variables in it count, `chomp` whether tabs go."""
 
     name: str

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gpuimage.dockerfile.shell import Argument, Command, commands
 from gpuimage.dockerfile.source import Span
@@ -14,8 +16,7 @@ _SHELL = re.compile(r"(ba|da|a|z|k)?sh")
 _PYTHON = re.compile(r"(python|pypy)(\d+(\.\d+)?)?")
 
 
-@dataclass(frozen=True, slots=True)
-class _Wrapper:
+class _Wrapper(Struct, frozen=True):
     """How the options of a wrapper end: those in `taking` are followed by a value; `words` come before the command."""
 
     taking: frozenset[str] = frozenset()
@@ -54,8 +55,7 @@ _RUNNERS: Mapping[str, _Wrapper] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """A program that runs: the command without what wraps it, and the wrappers' names, outermost first.
 
     `module` is true for `python -m name`, whose first word is then the module.

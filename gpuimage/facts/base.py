@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+
+from gpuimage.patterns import pattern
 from gpuimage.reference import CudaTag, ImageReference, ReferenceSyntaxError
 
 _DATA = Path(__file__).resolve().parent.parent / "data" / "known_bases.json"
@@ -18,11 +20,10 @@ _CODENAMES = {
     "xenial": "ubuntu16.04", "bionic": "ubuntu18.04", "focal": "ubuntu20.04", "jammy": "ubuntu22.04", "noble": "ubuntu24.04",
 }  # fmt: skip
 _STUBS = "/usr/local/cuda/lib64/stubs"  # facts: base_images.json, env_common
-_LOOSE_VERSION = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-|$)")
+_LOOSE_VERSION = pattern(r"(\d+\.\d+(?:\.\d+)?)(?:-|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Struct, frozen=True):
     """A base image; what its name does not tell is None.
 
     `kind` is one of scratch, cuda, pytorch, ngc-torch, ngc, tensorflow, python, conda, rocm, plain (an operating
@@ -77,7 +78,7 @@ class Base:
 def _rows() -> tuple[tuple[re.Pattern[str], re.Pattern[str] | None, dict[str, Any]], ...]:
     rows = json.loads(_DATA.read_bytes())["bases"]
     return tuple(
-        (re.compile(row["repository"]), re.compile(row["tag"]) if row["tag"] else None, row) for row in rows
+        (pattern(row["repository"]), pattern(row["tag"]) if row["tag"] else None, row) for row in rows
     )
 
 

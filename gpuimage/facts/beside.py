@@ -5,10 +5,11 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from gpuimage.dockerfile import Span
 from gpuimage.facts.stages import StageFacts, Step
@@ -18,8 +19,7 @@ _MOST = 20_000  # files that are counted of one directory
 _HIGHEST = 6  # directories above the Dockerfile that may be the build's context
 
 
-@dataclass(frozen=True)
-class Copy:
+class Copy(Struct, frozen=True, dict=True):
     """A COPY or ADD: `sources` and `target` with variables resolved, None for what is not known.
 
     `target` is absolute; `into` says that it is a directory. `from_` names a stage or an image, "" the build context.

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gpuimage.dockerfile import Span
 from gpuimage.facts.options import Options, options
 from gpuimage.facts.python import Reader, Wanted, requirement
 from gpuimage.facts.runs import Call
+from gpuimage.patterns import pattern
 
 _TOOLS = frozenset({"conda", "mamba", "micromamba"})
 _TAKING = frozenset(
     "-n --name -p --prefix -c --channel -f --file --solver --repodata-fn --freeze-installed --platform -r --root-prefix".split()
 ) - {"--freeze-installed"}
-_SPEC = re.compile(
+_SPEC = pattern(
     r"(?:(?P<channel>[^\s:]+)::)?(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)\s*(?P<spec>(?:[=<>!~].*|\s+\d.*)?)",
     re.DOTALL,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CondaPackage:
+class CondaPackage(Struct, frozen=True):
     """A package that is asked for: `version` is the first exact or bounded version written, None without."""
 
     name: str
@@ -32,8 +33,7 @@ class CondaPackage:
     known: bool = True
 
 
-@dataclass(frozen=True)
-class CondaInstall:
+class CondaInstall(Struct, frozen=True, dict=True):
     """One command that installs with conda; `pip` are the projects that its file hands to pip.
 
     `verb` is install, create or update; `environment` the name or path, None for the base one. `complete` is false

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar, cast
+
+from msgspec import Struct, field
 
 from gpuimage.dockerfile import Dockerfile, Source
 from gpuimage.facts.beside import Context, Copy, copies, find
@@ -22,8 +23,7 @@ from gpuimage.facts.system import SystemCall, system_call
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class FileFacts:
+class FileFacts(Struct, frozen=True, dict=True):
     """One Dockerfile. Questions about a step are answered once and kept.
 
     `settings` say what the file cannot: where its image will run. `context` reads the files beside it.
@@ -32,7 +32,7 @@ class FileFacts:
     dockerfile: Dockerfile
     settings: Settings = field(default_factory=Settings)
     directory: Path | None = None
-    _kept: dict[tuple[str, int], object] = field(default_factory=dict, repr=False)
+    _kept: dict[tuple[str, int], object] = field(default_factory=dict)
 
     @property
     def source(self) -> Source:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from gpuimage.dockerfile.shell import Argument
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """`given` maps an option as written (`-r`, `--index-url`) to its values, None where it takes none."""
 
     given: dict[str, list[Argument | None]] = field(default_factory=dict)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from gpuimage.dockerfile import Span
 from gpuimage.dockerfile.shell import Argument
@@ -27,8 +28,7 @@ _GIT_TAKING = frozenset(
 _TAR_TAKING = frozenset("-C -f --directory --file --strip-components -I --exclude".split())
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True, dict=True):
     """One path that a command touches: absolute, with its pattern as written; None where it is not known.
 
     `kind`: removed (rm), owned (recursive chown or chmod), fetched (wget, curl, ADD-like), cloned (git), unpacked

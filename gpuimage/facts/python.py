@@ -6,13 +6,16 @@ import posixpath
 import re
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gpuimage.dockerfile import Span
 from gpuimage.dockerfile.shell import Argument
 from gpuimage.facts.options import Options, options
 from gpuimage.facts.runs import Call
+from gpuimage.patterns import pattern
 
 _TAKING = frozenset(
     "-r --requirement --requirements -c --constraint --constraints -e --editable -t --target --platform "
@@ -29,20 +32,19 @@ _TAKING = frozenset(
 _POETRY_TAKING = frozenset(
     "--only --with --without -E --extras --directory -C -P --project --source -G --group".split()
 )
-_REQUIREMENT = re.compile(
+_REQUIREMENT = pattern(
     r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[(?P<extras>[^\]]*)\])?\s*"
     r"(?:@\s*(?P<url>\S+)|\(?(?P<spec>(?:[=<>!~].*?)?)\)?)\s*(?:;.*)?",
     re.DOTALL,
 )
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?=\s*(?:\[|[=<>!~;@(]|$))")
-_WHEEL = re.compile(r"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[^-]+)(-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl")
-_VARIANT = re.compile(r"/(?P<variant>cu\d{2,3}|cpu|rocm[\d.]+|xpu)(?:[/_-]|$)")
-_LOCAL = re.compile(r"cu\d{2,3}|cpu|rocm.*|xpu")
-_NOT_NAMES = re.compile(r"[./~$]|[a-z+]+://|git\+|-")
+_NAME = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?=\s*(?:\[|[=<>!~;@(]|$))")
+_WHEEL = pattern(r"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[^-]+)(-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl")
+_VARIANT = pattern(r"/(?P<variant>cu\d{2,3}|cpu|rocm[\d.]+|xpu)(?:[/_-]|$)")
+_LOCAL = pattern(r"cu\d{2,3}|cpu|rocm.*|xpu")
+_NOT_NAMES = pattern(r"[./~$]|[a-z+]+://|git\+|-")
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """One project that is asked for: `name` as PyPI compares it, "" for a path or URL that does not tell.
 
     `specifier` is what follows the name ("" nothing, None known only in the build), `version` the exact version of
@@ -86,8 +88,7 @@ class Wanted:
         return bool(self.source) and not self.source.endswith((".whl", ".txt"))
 
 
-@dataclass(frozen=True)
-class PythonInstall:
+class PythonInstall(Struct, frozen=True, dict=True):
     """One command that installs Python projects.
 
     `tool`: pip, uv, uv-sync, poetry, pdm, pipenv. `complete` is false where files or variables hide what it installs.

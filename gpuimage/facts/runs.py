@@ -5,25 +5,26 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from gpuimage.dockerfile import Instruction, Span
 from gpuimage.dockerfile.shell import Argument, Command
 from gpuimage.dockerfile.source import Source
 from gpuimage.dockerfile.variables import Undefined
 from gpuimage.dockerfile.wrappers import Program, programs
+from gpuimage.patterns import pattern
 
 if TYPE_CHECKING:
     from gpuimage.facts.stages import Step
 
-_ONLY_HEREDOC = re.compile(r"\d*<<-?\s*(\S+)")
+_ONLY_HEREDOC = pattern(r"\d*<<-?\s*(\S+)")
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(Struct, frozen=True):
     """A text that a shell runs; `marks` pairs its offsets with those of the source."""
 
     text: str
@@ -40,8 +41,7 @@ class Script:
         return there + at - here
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Struct, frozen=True, dict=True):
     """A program that a RUN runs.
 
     `assigned` are the variables that the script sets for it (None: to what nobody knows), `directory` is where it

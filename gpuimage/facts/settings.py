@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 Deploy = Literal["inference", "training", "dev"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """`driver` is the oldest host driver to serve (`550`), `archs` the fleet's compute capabilities as written."""
 
     driver: str | None = None

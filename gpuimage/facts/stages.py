@@ -5,14 +5,17 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gpuimage.dockerfile import Dockerfile, Instruction, Source, Stage
 from gpuimage.dockerfile.splitter import escape_of
 from gpuimage.dockerfile.variables import UNDEFINED, Expansion, Lookup, Undefined, expand
 from gpuimage.facts.base import Base, read_base
 from gpuimage.facts.runs import Call, calls
+from gpuimage.patterns import pattern
 
 # BuildKit sets these in every stage that declares them, for the platform that is built.
 _PLATFORM = frozenset(
@@ -24,11 +27,11 @@ _PREDEFINED = frozenset(
 )
 
 # Names of stages that nobody uses and nobody ships.
-_ASIDE = re.compile(
+_ASIDE = pattern(
     r"(.*[-_])?(tests?|testing|lint|linter|ci|dev|develop|development|debug|docs?|checks?|bench)([-_].*)?"
 )
 
-_ERREXIT = re.compile(r"^\s*set\s[^\n;&|#]*(?<!\S)-(?:[a-zA-Z]*e|[a-zA-Z]*o\s+errexit)", re.MULTILINE)
+_ERREXIT = pattern(r"^\s*set\s[^\n;&|#]*(?<!\S)-(?:[a-zA-Z]*e|[a-zA-Z]*o\s+errexit)", re.MULTILINE)
 
 Head = tuple["str | None", "int | None", tuple[str, ...]]
 """A base image, or the index of a parent, and what is not defined in FROM."""
@@ -37,8 +40,7 @@ Scope = Mapping[str, "str | None"]
 """Names that are set, with their values; None for a value that only the build knows."""
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
+class Step(Struct, frozen=True, eq=False, dict=True):
     """An instruction with what holds where it stands.
 
     `env` is what an image built up to here would have, `variables` what words resolve by: ENV and ARG together, of
@@ -58,7 +60,7 @@ class Step:
     shell: tuple[str, ...] = ()
     front: str | None = None
     """The directory that PATH begins with, where the file sets it."""
-    source: Source = field(default_factory=lambda: Source(""), repr=False)
+    source: Source = field(default_factory=lambda: Source(""))
 
     def lookup(self, name: str) -> str | Undefined | None:
         """A variable's value here; a base may bring what is set nowhere in the file."""
@@ -103,8 +105,7 @@ class Step:
         return given or _ERREXIT.search(script) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """A `--mount`; `target` "" where none is given."""
 
     kind: str
@@ -132,8 +133,7 @@ class Mount:
         return bool(target) and (path.rstrip("/") + "/").startswith(target + "/")
 
 
-@dataclass(frozen=True, slots=True)
-class StageFacts:
+class StageFacts(Struct, frozen=True):
     """One stage.
 
     `base` is the image's reference as far as it is known, None for a stage or what only the build knows; `root` what

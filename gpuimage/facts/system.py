@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gpuimage.dockerfile import Span
 from gpuimage.facts.options import Options, options
 from gpuimage.facts.runs import Call
+from gpuimage.patterns import pattern
 
 _APT_TAKING = frozenset(
     {"-o", "-t", "-c", "-a", "--target-release", "--option", "--config-file", "--default-release"}
@@ -29,13 +31,12 @@ _MANAGERS = {
     "apk": "apk", "zypper": "zypper",
 }  # fmt: skip
 _TAKING = {"apt": _APT_TAKING, "dnf": _DNF_TAKING, "apk": _APK_TAKING, "zypper": _ZYPPER_TAKING}
-_VERSION = re.compile(
+_VERSION = pattern(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9.+_-]*?)(?::[a-z0-9]+)?(?:(?:=|==|~=|[<>]=?)(?P<version>.+)|/.*)?"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class Package(Struct, frozen=True):
     """A package that is asked for: `version` None where none is given; `name` is as far as it is known."""
 
     name: str
@@ -44,8 +45,7 @@ class Package:
     known: bool = True
 
 
-@dataclass(frozen=True)
-class SystemCall:
+class SystemCall(Struct, frozen=True, dict=True):
     """One command of a package manager: `verb` install, update, upgrade, remove, clean …; `manager` apt, dnf, apk, zypper."""
 
     manager: str

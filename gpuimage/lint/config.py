@@ -6,10 +6,12 @@ import fnmatch
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gpuimage.arch import ArchError, ArchList
 from gpuimage.errors import Location, SpecError
@@ -21,8 +23,7 @@ _UNITS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class PathRule:
+class PathRule(Struct, frozen=True):
     """What counts for files whose path from the config's directory fits a pattern."""
 
     pattern: str
@@ -30,8 +31,7 @@ class PathRule:
     severities: Mapping[str, Severity | None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """The config of a file. `select` empty: every rule that is not optional. A severity None is `off`."""
 
     settings: Settings = field(default_factory=Settings)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import fnmatch
 import glob
 import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpuimage.errors import Location, SpecError
+from gpuimage.patterns import pattern
 
 # .pre-commit-hooks.yaml holds the same two; a test compares them.
 FILES = r"(^|/)([Dd]ockerfile|[Cc]ontainerfile)([._-][^/]*)?$|\.([Dd]ockerfile|[Cc]ontainerfile)$"
@@ -17,7 +17,7 @@ EXCLUDE = (
     r"\.(dockerignore|containerignore|md|rst|py|pyc|sh|txt|ya?ml|json|toml|j2|jinja2?|tmpl|tpl|template|in|erb|html|js|ts|go|rs"
     r"|orig|rej|bak|swp|lock|log|patch|diff)$|~$"
 )
-_FILES, _EXCLUDE = re.compile(FILES), re.compile(EXCLUDE)
+_FILES, _EXCLUDE = pattern(FILES), pattern(EXCLUDE)
 _SKIPPED = frozenset(
     ".git .hg .svn node_modules .venv venv .tox .nox __pycache__ site-packages .mypy_cache .pytest_cache .ruff_cache .cache".split()
 )

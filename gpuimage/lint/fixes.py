@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gpuimage.dockerfile import Dockerfile, Source, parse
 from gpuimage.finding import Edit, Finding, Fix
@@ -11,8 +12,7 @@ from gpuimage.finding import Edit, Finding, Fix
 _ROUNDS = 10  # a fix may uncover another finding; what does not end by then is left as it was
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Struct, frozen=True):
     """A source with its fixes in it, and what they did."""
 
     source: Source

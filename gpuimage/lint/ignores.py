@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gpuimage.dockerfile import Dockerfile, Instruction, Span
 from gpuimage.finding import Rule
+from gpuimage.patterns import pattern
 
-_OURS = re.compile(
+_OURS = pattern(
     r"#\s*gpuimage:\s*(?P<kind>ignore(?:-file|-stage)?)(?:\s*=\s*(?P<names>[\w-]+(?:\s*,\s*[\w-]+)*))?\s*(?P<reason>.*)",
     re.IGNORECASE,
 )
-_THEIRS = re.compile(
+_THEIRS = pattern(
     r"#\s*hadolint\s+(?P<all>global\s+)?ignore\s*=\s*(?P<names>[\w-]+(?:\s*,\s*[\w-]+)*)", re.IGNORECASE
 )
 
 
-@dataclass(slots=True)
-class _Comment:
+class _Comment(Struct):
     """A comment: where it stands, where it counts, which rules it names, and which of them had something to ignore."""
 
     place: Span

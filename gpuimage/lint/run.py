@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gpuimage.dockerfile import Source
 from gpuimage.finding import FileReport, Report
@@ -17,8 +19,7 @@ from gpuimage.rules import NAMES as KNOWN
 _MANY = 48  # files from which on another process is worth its start
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
+class Overrides(Struct, frozen=True):
     """What the command line says over the config."""
 
     config: Path | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from gpuimage.facts import FileFacts
 from gpuimage.finding import Cost, Finding, Waste, total

@@ -11,6 +11,7 @@ from gpuimage.dockerfile import Span
 from gpuimage.dockerfile.shell import Argument
 from gpuimage.facts import Call, FileFacts, StageFacts, Step
 from gpuimage.finding import Edit
+from gpuimage.patterns import pattern
 from gpuimage.rules.compiling import Toolkit, ancestry, toolkit
 from gpuimage.rules.environment import settings_of
 from gpuimage.rules.shared import built_steps
@@ -21,11 +22,11 @@ FLASH = "FLASH_ATTN_CUDA_ARCHS"
 CMAKE = "CMAKE_CUDA_ARCHITECTURES"
 ENVIRONMENT = frozenset({TORCH, FLASH, CMAKE, "CUDAARCHS"})
 
-_DEFINITION = re.compile(
+_DEFINITION = pattern(
     rf"(?P<head>(?:^|[\s;\"'=]|-D\s*){CMAKE}(?::[A-Z]+)?=)(?P<value>\"[^\"]*\"|'[^']*'|\S*)"
 )
-_GENCODE = re.compile(r"(?P<kind>sm|compute)_(?P<number>[1-9][0-9]{1,2}[af]?)(?![\w])")
-_CMAKE_ENTRY = re.compile(r"(?P<number>[1-9][0-9]{1,2}[af]?)(?P<kind>-real|-virtual)?")
+_GENCODE = pattern(r"(?P<kind>sm|compute)_(?P<number>[1-9][0-9]{1,2}[af]?)(?![\w])")
+_CMAKE_ENTRY = pattern(r"(?P<number>[1-9][0-9]{1,2}[af]?)(?P<kind>-real|-virtual)?")
 CMAKE_WORDS = frozenset({"all", "all-major", "native"})
 _OFF = frozenset({"off", "false", "no", "n", "0", "ignore", "notfound"})
 TEXT_TOOLS = frozenset({"echo", "printf", "sed", "grep", "awk", "cat", "perl", "patch", "tee", "git"})

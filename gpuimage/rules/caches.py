@@ -7,8 +7,9 @@ import re
 
 from gpuimage.facts import FileFacts, PythonInstall, StageFacts, Step
 from gpuimage.facts.runs import Call
+from gpuimage.patterns import pattern
 
-_TRUE = re.compile(r"(?i)1|true|t|yes|y|on")
+_TRUE = pattern(r"(?i)1|true|t|yes|y|on")
 
 
 def later(step: Step, call: Call) -> list[Call]:

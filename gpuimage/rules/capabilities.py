@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gpuimage.dockerfile import Span
 from gpuimage.facts import FileFacts, StageFacts
+from gpuimage.patterns import pattern
 from gpuimage.rules.environment import settings_of
 
 _VIDEO_PROJECTS = {
     "pynvvideocodec": "PyNvVideoCodec", "pynvcodec": "PyNvCodec", "nvidia-video-codec-sdk": "the video codec SDK",
 }  # fmt: skip
-_DALI = re.compile(r"nvidia-dali(-.*)?")
+_DALI = pattern(r"nvidia-dali(-.*)?")
 _GRAPHICS_PROJECTS = {"isaacsim": "Isaac Sim", "isaacgym": "Isaac Gym", "isaaclab": "Isaac Lab"}
-_NVENC = re.compile(
+_NVENC = pattern(
     r"--enable-(?:nvenc|nvdec|cuvid|ffnvcodec)|\b(?:h264|hevc|av1)_(?:nvenc|cuvid)\b|\bnv-codec-headers\b|-hwaccel[ =]cuda\b"
 )
 _EGL = {"PYOPENGL_PLATFORM": "egl", "MUJOCO_GL": "egl", "__EGL_VENDOR_LIBRARY_FILENAMES": "nvidia"}
-_VULKAN = re.compile(r"libvulkan1|vulkan-tools|libvulkan-dev|vulkan-loader|vulkan-validationlayers")
+_VULKAN = pattern(r"libvulkan1|vulkan-tools|libvulkan-dev|vulkan-loader|vulkan-validationlayers")
 # Packages that may use more of the driver than compute; with one of them `all` may have its reason.
-_MAYBE = re.compile(
+_MAYBE = pattern(
     r"lib(e?gl|gles|opengl|glvnd|glx|glu|glew|glfw|osmesa|vulkan|x[a-z0-9]|sm6|ice6|sdl|qt|wayland|drm|gbm|va|av|vdpau|"
     r"nvidia|gst|opencv|cairo|gtk|ogre|openni|pcl|vtk)|"
     r".*(mesa|vulkan|x11|xorg|xvfb|xserver|vnc|ffmpeg|gstreamer|freeglut|opencv|blender|steam|desktop|firefox|chrom|"
@@ -29,8 +31,7 @@ _MAYBE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """Something that needs a capability; `sure` where it does nothing without it."""
 
     capability: str

@@ -15,16 +15,17 @@ from gpuimage.dockerfile import Span
 from gpuimage.dockerfile.shell import Argument
 from gpuimage.facts import Base, Call, Copy, FileFacts, PythonInstall, StageFacts, Step, Wanted
 from gpuimage.facts.base import read_base
+from gpuimage.patterns import pattern
 from gpuimage.rules.shared import NEEDS_TORCH
 
 _DATA = Path(__file__).resolve().parent.parent / "data"
 _VERBS = frozenset("build build_ext bdist_wheel bdist install develop editable_wheel".split())
-_TOOLKIT = re.compile(
+_TOOLKIT = pattern(
     r"cuda(-(toolkit|nvcc|compiler|minimal-build))?(-(?P<major>\d+)-(?P<minor>\d+))?|nvidia-cuda-toolkit(-gcc)?"
 )
-_MAYBE_TOOLKIT = re.compile(r"(?i).*cuda.*|.*nvcc.*|.*nvhpc.*|.*hpc-?sdk.*")
-_INSTALLER = re.compile(r"(?:^|/)cuda[_-](?P<version>\d+\.\d+)[^/]*\.run$")
-_CONDA_TOOLKIT = re.compile(
+_MAYBE_TOOLKIT = pattern(r"(?i).*cuda.*|.*nvcc.*|.*nvhpc.*|.*hpc-?sdk.*")
+_INSTALLER = pattern(r"(?:^|/)cuda[_-](?P<version>\d+\.\d+)[^/]*\.run$")
+_CONDA_TOOLKIT = pattern(
     r"cuda(-(nvcc|toolkit|compiler|minimal-build))?(_linux-64|-impl|-tools)?|cudatoolkit-dev"
 )
 _WIDE = frozenset(
@@ -35,14 +36,14 @@ _LIBRARIES = (
     "cuda-driver", "cuda-runtime",
 )  # fmt: skip
 _MOVERS = frozenset({"tar", "unzip", "ln", "cp", "mv", "dpkg", "rpm", "update-alternatives"})
-_SOURCES = re.compile(r"(?:^|[\s;&|({])(?:\.|source|eval)\s")
-_INSTALLS = re.compile(r"pip|setup\.py|\buv\b")
+_SOURCES = pattern(r"(?:^|[\s;&|({])(?:\.|source|eval)\s")
+_INSTALLS = pattern(r"pip|setup\.py|\buv\b")
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
 _OTHER_INSTALLERS = frozenset(
     {"spack", "nix", "nix-env", "nix-shell", "brew", "module", "ansible-playbook", "pixi", "guix", ""}
 )
 _KNOWN_KINDS = frozenset({"cuda", "pytorch", "plain", "python", "conda", "scratch"})
-_WHEEL_SOURCES = re.compile(r"https?://download\.pytorch\.org/")
+_WHEEL_SOURCES = pattern(r"https?://download\.pytorch\.org/")
 
 
 class Toolkit(NamedTuple):

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gpuimage.dockerfile import Instruction, Span, Value
 from gpuimage.facts import FileFacts, StageFacts, Step
 from gpuimage.finding import Edit
+from gpuimage.patterns import pattern
 
 DRIVER_CAPABILITIES = ("compute", "compat32", "graphics", "utility", "video", "display", "ngx", "all")
 _MANY = 200  # variables of one ENV; more is no file that a person wrote
-_COMMENT = re.compile(r"^[ \t]*#", re.MULTILINE)
+_COMMENT = pattern(r"^[ \t]*#", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A piece of a value between separators: as written, where, and what it is; None where only the build knows."""
 
     raw: str
@@ -26,8 +27,7 @@ class Part:
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One variable of an ENV."""
 
     step: Step

@@ -37,15 +37,15 @@ time by itself: Triton needs only a C compiler, NVRTC and NVCC users need parts 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.facts import FileFacts
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.costs import flavor_difference
 from gpuimage.rules.shared import head_of
 
-_TO_BUILD = re.compile(r"(.*[-_])?(dev|devel|develop|build|builder)([-_].*)?")
+_TO_BUILD = pattern(r"(.*[-_])?(dev|devel|develop|build|builder)([-_].*)?")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

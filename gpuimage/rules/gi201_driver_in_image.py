@@ -29,15 +29,15 @@ Headers and stubs to link against, stages that are not built, and images that ar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.facts import FileFacts
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.costs import typical
 from gpuimage.rules.packages import installed, is_driver
 
-_RUN_FILE = re.compile(r"(?:\S*/)?NVIDIA-Linux-\S+\.run")
+_RUN_FILE = pattern(r"(?:\S*/)?NVIDIA-Linux-\S+\.run")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

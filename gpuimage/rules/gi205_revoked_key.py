@@ -36,12 +36,11 @@ from collections.abc import Iterator
 from gpuimage.facts import FileFacts
 from gpuimage.facts.runs import Call
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.shared import built_steps
 
-_OLD = re.compile(r"7fa2af80|F60F4B3D7FA2AF80", re.IGNORECASE)
-_NVIDIA = re.compile(
-    r"developer\.download\.nvidia\.(com|cn)/compute/(cuda|machine-learning)|nvidia\.github\.io"
-)
+_OLD = pattern(r"7fa2af80|F60F4B3D7FA2AF80", re.IGNORECASE)
+_NVIDIA = pattern(r"developer\.download\.nvidia\.(com|cn)/compute/(cuda|machine-learning)|nvidia\.github\.io")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

@@ -28,17 +28,17 @@ Bases whose release is not known from their name, and derivatives that are made 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.dockerfile import Span
 from gpuimage.facts import FileFacts, StageFacts
 from gpuimage.finding import Edit, Fix, Hit, Rule
+from gpuimage.patterns import pattern
 
-_REPOSITORY = re.compile(
+_REPOSITORY = pattern(
     r"developer\.download\.nvidia\.(?:com|cn)/compute/(?:cuda|machine-learning)/repos/(?P<os>[a-z]+[\d]*)/(?P<arch>[a-z0-9_]+)"
 )
-_SYSTEM = re.compile(r"(?P<name>ubuntu|debian|rhel|ubi|rockylinux|centos)(?P<version>[\d.]+)")
+_SYSTEM = pattern(r"(?P<name>ubuntu|debian|rhel|ubi|rockylinux|centos)(?P<version>[\d.]+)")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

@@ -28,14 +28,14 @@ Stages whose files do not ship, and stubs (GI501 speaks of those).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.facts import Change, FileFacts
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.caches import removes
 
-_DRIVER = re.compile(
+_DRIVER = pattern(
     r"(.*/)?lib(cuda|nvidia-ml|nvidia-ptxjitcompiler|nvidia-opencl|nvcuvid|nvidia-encode|nvidia-nvvm|cudadebugger)\.so[\d.*]*"
 )
 

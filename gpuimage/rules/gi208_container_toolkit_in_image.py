@@ -27,15 +27,15 @@ Images that run an engine themselves (docker, containerd or podman is installed 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.facts import FileFacts
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.costs import typical
 from gpuimage.rules.packages import CONTAINER_TOOLKIT
 
-_ENGINES = re.compile(r"docker(-ce|\.io|-engine)?|containerd(\.io)?|podman|cri-o")
+_ENGINES = pattern(r"docker(-ce|\.io|-engine)?|containerd(\.io)?|podman|cri-o")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

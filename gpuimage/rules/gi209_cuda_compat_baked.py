@@ -34,10 +34,11 @@ from collections.abc import Iterator
 
 from gpuimage.facts import FileFacts
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.environment import settings
 from gpuimage.rules.shared import shipped_steps
 
-_COMPAT = re.compile(r"cuda-compat(-\d+-\d+)?")
+_COMPAT = pattern(r"cuda-compat(-\d+-\d+)?")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

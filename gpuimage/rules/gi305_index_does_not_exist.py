@@ -28,14 +28,14 @@ Nightly and private indexes, versions that the tables do not know, and extra ind
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.facts import FileFacts, PythonInstall, StageFacts, Wanted
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.tables import TorchRelease, torch_release, torch_versions
 
-_INDEX = re.compile(r"https?://(download|download-r2)\.pytorch\.org/whl/(?P<variant>cu\d+)/?")
+_INDEX = pattern(r"https?://(download|download-r2)\.pytorch\.org/whl/(?P<variant>cu\d+)/?")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

@@ -29,15 +29,15 @@ first index that has the project.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.dockerfile import Span
 from gpuimage.facts import FileFacts, PythonInstall
 from gpuimage.finding import Edit, Fix, Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.shared import TORCH, built_steps
 
-_EXTRA = re.compile(r"/whl/(nightly/)?(cu\d+|rocm[\d.]+)")
+_EXTRA = pattern(r"/whl/(nightly/)?(cu\d+|rocm[\d.]+)")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

@@ -31,15 +31,15 @@ CPU index in the same image.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.facts import FileFacts, StageFacts
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.costs import torch_bytes
 from gpuimage.rules.shared import TORCH
 
-_CPU = re.compile(r"(.*[-_])?cpu([-_].*)?")
+_CPU = pattern(r"(.*[-_])?cpu([-_].*)?")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

@@ -40,6 +40,7 @@ from gpuimage.arch import ComputeCapability
 from gpuimage.dockerfile import Span
 from gpuimage.facts import FileFacts, Step
 from gpuimage.finding import Fix, Hit, Rule, Severity
+from gpuimage.patterns import pattern
 from gpuimage.rules.arch_lists import (
     CMAKE,
     FLASH,
@@ -63,7 +64,7 @@ from gpuimage.rules.environment import settings_of
 from gpuimage.rules.shared import built_steps
 from gpuimage.tables import NvccSupport
 
-_NVCC_OPTION = re.compile(r"arch=compute_|-arch[= ]sm_|-code=sm_|gpu-architecture|gpu-code")
+_NVCC_OPTION = pattern(r"arch=compute_|-arch[= ]sm_|-code=sm_|gpu-architecture|gpu-code")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

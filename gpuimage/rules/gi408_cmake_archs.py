@@ -39,11 +39,12 @@ from gpuimage.arch import ArchError, ArchList
 from gpuimage.dockerfile import Span
 from gpuimage.facts import Call, FileFacts
 from gpuimage.finding import Edit, Fix, Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.arch_lists import CMAKE, CMAKE_WORDS, Given, cmake_entries, cmake_entry, given, rewrite
 from gpuimage.rules.shared import built_steps
 
-_NUMBER = re.compile(r"[1-9][0-9]{1,2}[af]?(-real|-virtual)?")
-_SPELLING = re.compile(
+_NUMBER = pattern(r"[1-9][0-9]{1,2}[af]?(-real|-virtual)?")
+_SPELLING = pattern(
     r"(?:sm_|compute_)?(?P<major>[1-9][0-9]?)\.?(?P<minor>[0-9])(?P<suffix>[af]?)(?P<kind>-real|-virtual)?"
 )
 

@@ -37,12 +37,13 @@ from collections.abc import Iterator
 from gpuimage.dockerfile import Span
 from gpuimage.facts import Call, FileFacts, Step
 from gpuimage.finding import Hit, Rule, Severity
+from gpuimage.patterns import pattern
 from gpuimage.rules.compiling import inner
 from gpuimage.rules.shared import built_steps
 
 _PROGRAMS = frozenset({"nvidia-smi", "deviceQuery", "bandwidthTest", "nvidia-settings", "gpustat", "nvitop"})
 # What needs a device to answer at all.
-_RAISES = re.compile(
+_RAISES = pattern(
     r"torch\.cuda\.(?:get_device_(?:name|capability|properties)|current_device|set_device|mem_get_info|synchronize)\s*\("
     r"|assert\s+[^;\n]*(?:is_available|device_count|is_gpu_available|list_physical_devices)\s*\("
     r"|sys\.exit\s*\(\s*(?:0\s+if|not)\s+[^;\n]*cuda\.is_available\s*\("
@@ -50,14 +51,12 @@ _RAISES = re.compile(
     r"|device\s*=\s*['\"]cuda|jax\.devices\s*\(\s*['\"](?:gpu|cuda)"
 )
 # What answers no.
-_ASKS = re.compile(
+_ASKS = pattern(
     r"cuda\.(?:is_available|device_count)\s*\(|is_gpu_available\s*\(|list_physical_devices\s*\(\s*['\"]GPU"
     r"|is_built_with_gpu_support\s*\(|get_available_providers\s*\("
 )
-_BOTH_WAYS = re.compile(r"\bif\s+(?:not\s+)?[\w.]*cuda\.is_available\s*\(\s*\)")
-_HINT = re.compile(
-    r"nvidia-smi|cuda|nvcc|gpu|GPU|deviceQuery|bandwidthTest|nvml|gpustat|nvitop|nvidia-settings"
-)
+_BOTH_WAYS = pattern(r"\bif\s+(?:not\s+)?[\w.]*cuda\.is_available\s*\(\s*\)")
+_HINT = pattern(r"nvidia-smi|cuda|nvcc|gpu|GPU|deviceQuery|bandwidthTest|nvml|gpustat|nvitop|nvidia-settings")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

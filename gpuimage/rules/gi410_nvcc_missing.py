@@ -33,17 +33,17 @@ Bases that nobody knows, and stages where a package, a copy, a mount, an archive
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.dockerfile import Span
 from gpuimage.facts import Call, FileFacts, Step
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.compiling import builds, root_of, toolkit
 from gpuimage.rules.shared import built_steps
 
 # Switches that make a project compile CUDA code (llama.cpp, whisper.cpp, stable-diffusion.cpp and what wraps them).
-_SWITCH = re.compile(
+_SWITCH = pattern(
     r"-D(?:GGML_CUDA|LLAMA_CUDA|LLAMA_CUBLAS|GGML_CUBLAS|WHISPER_CUBLAS|WHISPER_CUDA|SD_CUDA|SD_CUBLAS)=(?:ON|on|1|TRUE)\b"
 )
 _WRAPPERS = frozenset({"llama-cpp-python", "pywhispercpp", "stable-diffusion-cpp-python"})

@@ -41,14 +41,15 @@ from collections.abc import Iterator
 from gpuimage.dockerfile import Span
 from gpuimage.facts import Call, FileFacts, StageFacts, Step
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.arch_lists import support
 from gpuimage.rules.compiling import builds, default_gcc, inner, toolkit
 from gpuimage.rules.environment import settings_of
 from gpuimage.tables import NvccSupport
 
-_GCC = re.compile(r"(?:\S*/)?(?:gcc|g\+\+)-(?P<major>[1-9][0-9]?)")
-_BINDIR = re.compile(r"(?:-ccbin|--compiler-bindir)[= ](?P<name>\S+)")
-_HOST = re.compile(r"-DCMAKE_CUDA_HOST_COMPILER(?::\w+)?=(?P<name>\S+)")
+_GCC = pattern(r"(?:\S*/)?(?:gcc|g\+\+)-(?P<major>[1-9][0-9]?)")
+_BINDIR = pattern(r"(?:-ccbin|--compiler-bindir)[= ](?P<name>\S+)")
+_HOST = pattern(r"-DCMAKE_CUDA_HOST_COMPILER(?::\w+)?=(?P<name>\S+)")
 _SURE = ("CUDAHOSTCXX", "NVCC_CCBIN")
 _COMPILERS = frozenset({"nvcc", "cmake", "make", "ninja", "meson", "bazel"})
 _SYSTEM = frozenset(

@@ -43,10 +43,11 @@ from collections.abc import Iterator
 from gpuimage.facts import Call, FileFacts, StageFacts, covers
 from gpuimage.facts.options import options
 from gpuimage.finding import Edit, Fix, Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.environment import Part, Setting, offset_in, settings
 from gpuimage.rules.shared import shipped_steps
 
-_STUBS = re.compile(r"(?i)(cuda|nvidia|/lib(64)?/).*\bstubs/?$|/lib(64)?/stubs/?$")
+_STUBS = pattern(r"(?i)(cuda|nvidia|/lib(64)?/).*\bstubs/?$|/lib(64)?/stubs/?$")
 _VARIABLE = "LD_LIBRARY_PATH"
 
 

@@ -33,18 +33,18 @@ build knows, values that name the CUDA or NVIDIA directories themselves, and a r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.dockerfile import Span
 from gpuimage.facts import FileFacts, StageFacts
 from gpuimage.finding import Edit, Fix, Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.environment import Setting, comment_above, settings
 
 _VARIABLE = "LD_LIBRARY_PATH"
 _KINDS = ("cuda", "pytorch", "ngc", "ngc-torch")
-_KEEPS = re.compile(r"/usr/local/(nvidia|cuda[^/]*)/")
-_EXPLAINED = re.compile(
+_KEEPS = pattern(r"/usr/local/(nvidia|cuda[^/]*)/")
+_EXPLAINED = pattern(
     r"(?i)reset|overrid|overwrit|replac|on purpose|deliberate|intention|\bdrop|\bclear|instead of|without the|not the"
 )
 

@@ -38,10 +38,11 @@ from collections.abc import Iterator
 from gpuimage.dockerfile import Span
 from gpuimage.facts import FileFacts
 from gpuimage.finding import Edit, Fix, Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.environment import Setting, last_settings, removal
 
 _NAMES = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
-_DEVICE = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9A-Za-z/-]+")
+_DEVICE = pattern(r"\d+(:\d+)?|(GPU|MIG)-[0-9A-Za-z/-]+")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

@@ -38,11 +38,12 @@ from collections.abc import Iterator
 from gpuimage.dockerfile import Span
 from gpuimage.facts import FileFacts
 from gpuimage.finding import Edit, Fix, Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.environment import Setting, last_settings
 
 _OWN = ("plain", "python", "conda", "scratch")
 _NEW_NAME = "TOOLKIT_VERSION"
-_USE = re.compile(r"(?<=\$)CUDA_VERSION\b|(?<=\$\{)CUDA_VERSION\b")
+_USE = pattern(r"(?<=\$)CUDA_VERSION\b|(?<=\$\{)CUDA_VERSION\b")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

@@ -39,14 +39,15 @@ from collections.abc import Iterator
 
 from gpuimage.facts import FileFacts, Package, PythonInstall, StageFacts, Wanted
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.costs import typical
 from gpuimage.rules.environment import Part, settings
 from gpuimage.rules.shared import brings_cuda
 from gpuimage.tables import Unknown, torch_release
 
-_APT = re.compile(r"(?:lib)?cudnn(?P<major>\d+)(?:-.*)?")
-_SYSTEM = re.compile(r"/usr/lib/(x86_64|aarch64|sbsa)-linux(-gnu)?/?|/usr/lib64/?")
-_WHEELS = re.compile(r"(site|dist)-packages")
+_APT = pattern(r"(?:lib)?cudnn(?P<major>\d+)(?:-.*)?")
+_SYSTEM = pattern(r"/usr/lib/(x86_64|aarch64|sbsa)-linux(-gnu)?/?|/usr/lib64/?")
+_WHEELS = pattern(r"(site|dist)-packages")
 # Others that open the system's cuDNN by themselves.
 _USERS = frozenset(
     "onnxruntime-gpu onnxruntime-genai-cuda ctranslate2 faster-whisper whisperx cupy cupy-cuda11x cupy-cuda12x cupy-cuda13x "

@@ -31,21 +31,21 @@ knows; single files that nobody here can see being made.
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator, Sequence
 
 from gpuimage.facts import Change, FileFacts, covers
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.layers import ARCHIVE, Made, bytes_of, key, made
 
-_CACHES = re.compile(
+_CACHES = pattern(
     r"/var/(lib/apt|cache)(/.*)?|(/root|/home/[^/]+)/\.cache(/.*)?|/(tmp|var/tmp)(/\*)?|/opt/conda/pkgs(/.*)?|/"
 )
-_SMALL = re.compile(
+_SMALL = pattern(
     r"(?i)\.(sh|bash|py|txt|template|tmpl|json|ya?ml|toml|cfg|conf|ini|lock|patch|diff|list|key|asc|gpg|pub|repo|md|env)$"
 )
 # Files of the base that people delete in the hope of a smaller image.
-_OF_BASE = re.compile(r"/usr/local/cuda[^/]*(/.*)?|/opt/nvidia(/.*)?")
+_OF_BASE = pattern(r"/usr/local/cuda[^/]*(/.*)?|/opt/nvidia(/.*)?")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

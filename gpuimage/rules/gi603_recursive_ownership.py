@@ -30,15 +30,15 @@ Stages whose layers do not ship, paths that nothing here fills, and trees that a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.facts import Change, FileFacts, StageFacts, covers
 from gpuimage.finding import Cost, Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.costs import torch_bytes
 from gpuimage.rules.layers import bytes_of, key, made
 
-_SYSTEM = re.compile(
+_SYSTEM = pattern(
     r"/(usr|usr/local|opt|opt/conda|opt/venv|usr/local/lib(/python[\d.]+(/(site|dist)-packages)?)?)(/\*)?"
 )
 _SMALL = 10**7  # bytes

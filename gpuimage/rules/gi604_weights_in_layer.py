@@ -36,19 +36,20 @@ from collections.abc import Iterator
 from gpuimage.facts import Change, FileFacts, Step
 from gpuimage.facts.runs import Call
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.caches import removes
 from gpuimage.rules.shared import shipped_steps
 
-_WEIGHTS = re.compile(
+_WEIGHTS = pattern(
     r"(?i)[^?]*\.(safetensors|gguf|ggml|ckpt|pth|pt|onnx|engine|h5|tflite|caffemodel|weights|pdparams)(\?.*)?"
 )
-_BIN = re.compile(r"(?i)[^?]*(huggingface\.co|hf-mirror\.com|model)[^?]*\.bin(\?.*)?")
-_LOADS = re.compile(
+_BIN = pattern(r"(?i)[^?]*(huggingface\.co|hf-mirror\.com|model)[^?]*\.bin(\?.*)?")
+_LOADS = pattern(
     r"snapshot_download\(|hf_hub_download\(|\bload_model\(|whisper\.load|torch\.hub\.load\(|hub\.download|pipeline\(|from_pretrained\("
     r"|SentenceTransformer\(|WhisperModel\(|spacy\.cli\.download"
 )
-_SMALL = re.compile(r"(Auto)?(\w*Tokenizer\w*|\w*Config|\w*Processor|\w*FeatureExtractor)\.from_pretrained\(")
-_HOSTS = re.compile(
+_SMALL = pattern(r"(Auto)?(\w*Tokenizer\w*|\w*Config|\w*Processor|\w*FeatureExtractor)\.from_pretrained\(")
+_HOSTS = pattern(
     r"https?://(\S*@)?(huggingface\.co|hf-mirror\.com|www\.modelscope\.cn)/(?!docs|spaces|datasets)"
 )
 

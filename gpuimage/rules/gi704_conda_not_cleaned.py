@@ -28,18 +28,18 @@ Stages whose layers do not ship, and a `pkgs_dirs` set to a place that nobody ca
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.dockerfile import Span
 from gpuimage.facts import CondaInstall, FileFacts, Step
 from gpuimage.finding import Edit, Fix, Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.caches import cleans_up, later
 from gpuimage.rules.costs import typical
 from gpuimage.rules.shared import shipped_steps
 
-_GPU = re.compile(r"pytorch.*|cudatoolkit|cuda.*|tensorflow.*|cudnn|jax.*|cupy|rapids|cudf")
-_ALL = re.compile(r"(conda|mamba|micromamba) clean\b.*(\s-[a-z]*a|--all|--tarballs|\s-[a-z]*t)")
+_GPU = pattern(r"pytorch.*|cudatoolkit|cuda.*|tensorflow.*|cudnn|jax.*|cupy|rapids|cudf")
+_ALL = pattern(r"(conda|mamba|micromamba) clean\b.*(\s-[a-z]*a|--all|--tarballs|\s-[a-z]*t)")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

@@ -34,14 +34,14 @@ Triton and `torch.compile` need a C compiler, DeepSpeed, FlashInfer and CuPy com
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.facts import FileFacts, StageFacts, SystemCall
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.costs import typical
 
-_COMPILERS = re.compile(
+_COMPILERS = pattern(
     r"build-essential|g\+\+(-\d+)?|gcc(-\d+)?|clang(-\d+)?|cmake|ninja-build|gfortran|base-devel|gcc-c\+\+|rustc|cargo"
 )
 _BUILDERS = frozenset(

@@ -49,13 +49,14 @@ from gpuimage.dockerfile import Instruction, Span
 from gpuimage.facts import Call, FileFacts, StageFacts, Step, covers
 from gpuimage.facts.options import options
 from gpuimage.finding import Fix, Hit, Rule, Severity
+from gpuimage.patterns import pattern
 from gpuimage.rules.environment import Setting, removal, settings_of
 from gpuimage.rules.secrets import Found, is_stand_in, names_secret, passwords, tokens
 
-_WORTH = re.compile(
+_WORTH = pattern(
     r"(?i)token|passw|secret|_key|apikey|api-key|_pat\b|credential|passphrase|login|connection_string"
 )
-_COMMENT = re.compile(r"[ \t]*#")
+_COMMENT = pattern(r"[ \t]*#")
 _REVOKE = "revoke it, and hand the next one over with RUN --mount=type=secret, or when the container starts"
 _OPTIONS = frozenset({"--token", "--api-key", "--auth-token", "--access-token"})
 

@@ -38,18 +38,19 @@ from collections.abc import Iterator
 from gpuimage.dockerfile import Span
 from gpuimage.facts import Call, FileFacts, StageFacts, Step
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.shared import head_of
 
-_SERVER = re.compile(
+_SERVER = pattern(
     r"\b(uvicorn|gunicorn|hypercorn|waitress|fastapi run|flask run|streamlit run|tritonserver|vllm serve|"
     r"vllm\.entrypoints|sglang\.launch_server|text-generation-launcher|torchserve|bentoml serve|llama-server|"
     r"tensorflow_model_server|ray serve|mlflow server)\b|\b0\.0\.0\.0\b"
 )
-_CHANGES_USER = re.compile(
+_CHANGES_USER = pattern(
     r"\b(gosu|su-exec|setpriv|runuser|chroot --userspec|sudo -u|su - \w|su \w+ -c|fixuid|s6-setuidgid)\b|/init\b"
 )
 
-_SCRIPT = re.compile(r"entry-?point[^\s.]*(\.sh)?(\s|$)")
+_SCRIPT = pattern(r"entry-?point[^\s.]*(\.sh)?(\s|$)")
 
 _RISK = "whoever breaks into it is root in the container"
 _HELP = "USER 10001 behind the last step that installs"

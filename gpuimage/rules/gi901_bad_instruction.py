@@ -41,10 +41,11 @@ from collections.abc import Iterator
 from gpuimage.dockerfile import KEYWORDS, Instruction, Problem, Span
 from gpuimage.facts import FileFacts
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 
-_DIRECTIVE = re.compile(r"#[ \t]*(syntax|escape)[ \t]*=[ \t]*(\S+)[ \t\r]*$", re.IGNORECASE)
-_TEMPLATE = re.compile(r"^\s*(\{[{%#]|<%|#\{|%%|@@)|\{\{|\{%")
-_OWN_FRONTEND = re.compile(r"(\S+/)?docker/dockerfile(-upstream)?([:@]\S+)?")
+_DIRECTIVE = pattern(r"#[ \t]*(syntax|escape)[ \t]*=[ \t]*(\S+)[ \t\r]*$", re.IGNORECASE)
+_TEMPLATE = pattern(r"^\s*(\{[{%#]|<%|#\{|%%|@@)|\{\{|\{%")
+_OWN_FRONTEND = pattern(r"(\S+/)?docker/dockerfile(-upstream)?([:@]\S+)?")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

@@ -39,8 +39,9 @@ from collections.abc import Iterator
 
 from gpuimage.facts import FileFacts, Mount
 from gpuimage.finding import Hit, Rule
+from gpuimage.patterns import pattern
 
-_BUILDER = re.compile(r"(builder|build|build[-_](env|stage)|compile|compiler|builder[-_]?base)")
+_BUILDER = pattern(r"(builder|build|build[-_](env|stage)|compile|compiler|builder[-_]?base)")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

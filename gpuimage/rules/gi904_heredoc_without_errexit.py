@@ -38,24 +38,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from gpuimage.dockerfile import Heredoc, Instruction, Span
 from gpuimage.dockerfile.shell import Command, commands
 from gpuimage.facts import FileFacts, Step
 from gpuimage.finding import Edit, Fix, Hit, Rule
+from gpuimage.patterns import pattern
 from gpuimage.rules.shared import built_steps
 
-_ONLY = re.compile(r"\d*<<-?\s*\S+")
-_FED = re.compile(
+_ONLY = pattern(r"\d*<<-?\s*\S+")
+_FED = pattern(
     r"(?:sudo\s+)?(?:/usr/bin/env\s+)?(?:/\S*/)?(?P<shell>bash|sh|dash|ash|zsh)(?P<flags>(?:\s+-\S+|\s+pipefail|\s+errexit)*)\s*<<-?\s*\S+"
 )
-_SHEBANG = re.compile(r"#!\s*\S*?(?:/env\s+(?:-S\s+)?)?(?:\S*/)?(?:bash|sh|dash|ash|zsh)\b")
+_SHEBANG = pattern(r"#!\s*\S*?(?:/env\s+(?:-S\s+)?)?(?:\S*/)?(?:bash|sh|dash|ash|zsh)\b")
 _HARMLESS = frozenset(
     "echo printf export set unset shopt alias true : umask trap readonly local declare typeset cd pushd popd source . "
     "sleep date pwd ls env exit return test [ [[ hash rm clear rmdir nvidia-smi which type hash cat uname".split()
 )
-_STRICT = re.compile(r"(^|\s)(-[a-zA-Z]*e[a-zA-Z]*|errexit)(\s|$)")
+_STRICT = pattern(r"(^|\s)(-[a-zA-Z]*e[a-zA-Z]*|errexit)(\s|$)")
 
 
 def check(file: FileFacts) -> Iterator[Hit]:

@@ -34,7 +34,8 @@ Tests of the shell (`RUN [ "$A" = b ] && …`), and arrays whose strings only th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gpuimage.dockerfile import Instruction
 from gpuimage.facts import FileFacts
@@ -76,8 +77,7 @@ def check(file: FileFacts) -> Iterator[Hit]:
             )
 
 
-@dataclass(slots=True)
-class _Array:
+class _Array(Struct):
     """What was read: its faults, what mends them (start, end, text), and whether it would mean the same in a shell."""
 
     faults: list[str]

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gpuimage.dockerfile import Span
 from gpuimage.facts import Copy, FileFacts, StageFacts, Step
 from gpuimage.finding import Cost
+from gpuimage.patterns import pattern
 from gpuimage.tables import Unknown, torch_release
 
-ARCHIVE = re.compile(r"(?i).*\.(whl|deb|rpm|run|tar|tar\.(gz|xz|bz2|zst)|tgz|txz|zip|conda)")
-_TORCH = re.compile(r"torch-(?P<version>[^-]+)-")
+ARCHIVE = pattern(r"(?i).*\.(whl|deb|rpm|run|tar|tar\.(gz|xz|bz2|zst)|tgz|txz|zip|conda)")
+_TORCH = pattern(r"torch-(?P<version>[^-]+)-")
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Struct, frozen=True):
     """A path that a step makes: by COPY or ADD, a download, a clone, an unpacked archive."""
 
     path: str

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.facts import FileFacts, Package, StageFacts, SystemCall
+from gpuimage.patterns import pattern
 
 # Parts of the driver (apt_packages.json kind driver, and their siblings in Ubuntu, Debian and RPM repositories).
-DRIVER = re.compile(
+DRIVER = pattern(
     r"nvidia-driver(-\S+)?|cuda-drivers(-\S+)?|nvidia-(headless|utils|kernel\S*|dkms|compute-utils|settings|smi|open|modprobe|persistenced)(-\S+)?"
     r"|libnvidia-(compute|gl|cfg1|decode|encode|extra|fbc1|common|ml1|ifr1|eglcore|glcore|nscq|nvvm4|ptxjitcompiler1)(-\S+)?"
     r"|libcuda1(-\S+)?|nvidia-libopencl1(-\S+)?|nvidia-fabricmanager(-\S+)?|xserver-xorg-video-nvidia(-\S+)?|kmod-nvidia\S*|libnvcuvid1|libnvidia-encode1"
 )
 # Headers and link stubs with driver-like names, which a build may have.
-_HEADERS = re.compile(r"libnvidia-ml-dev|.*-dev(el)?|nvidia-settings-legacy.*")
-META = re.compile(
+_HEADERS = pattern(r"libnvidia-ml-dev|.*-dev(el)?|nvidia-settings-legacy.*")
+META = pattern(
     r"cuda|cuda-(?P<major>\d+)-(?P<minor>\d+)|cuda-runtime-(?P<rmajor>\d+)-(?P<rminor>\d+)|cuda-runtime|cuda-demo-suite-\d+-\d+"
 )
-CONTAINER_TOOLKIT = re.compile(
+CONTAINER_TOOLKIT = pattern(
     r"nvidia-container-(toolkit|runtime)(-\S+)?|nvidia-docker2?(-\S+)?|libnvidia-container(\d|-tools|-static)?(-\S+)?"
 )
-TOOLKIT = re.compile(
+TOOLKIT = pattern(
     r"cuda-(toolkit|nvcc|minimal-build|compiler|libraries-dev|command-line-tools|nsight\S*|visual-tools|tools)(-\d+-\d+)?"
 )
-LIBRARIES = re.compile(
+LIBRARIES = pattern(
     r"cuda-(libraries|cudart|nvrtc|nvtx)-\d+-\d+|lib(cublas|cufft|curand|cusolver|cusparse|npp|nvjpeg|nvjitlink)-\d+-\d+"
 )
-CUDNN = re.compile(r"libcudnn\d+(-dev)?(-cuda-\d+)?|libcudnn\d+-(dev|headers)-cuda-\d+|cudnn\d*(-cuda-\d+)?")
-NCCL = re.compile(r"libnccl(2|-dev)")
+CUDNN = pattern(r"libcudnn\d+(-dev)?(-cuda-\d+)?|libcudnn\d+-(dev|headers)-cuda-\d+|cudnn\d*(-cuda-\d+)?")
+NCCL = pattern(r"libnccl(2|-dev)")
 
 
 def is_driver(name: str) -> bool:

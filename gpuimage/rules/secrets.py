@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
+
+from gpuimage.patterns import pattern
 
 _SHAPES: tuple[tuple[str, str], ...] = (
     ("a Hugging Face token", r"hf_[A-Za-z0-9]{30,}"),
@@ -21,7 +23,7 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("a JSON web token", r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
     ("a private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
 )
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"(?<![A-Za-z0-9_-])(?:"
     + "|".join(f"(?P<k{i}>{shape})" for i, (_, shape) in enumerate(_SHAPES))
     + r")(?![A-Za-z0-9])"
@@ -42,12 +44,10 @@ _MARKS = (
     "eyJ",
     "-----BEGIN",
 )
-_URL = re.compile(
-    r"[a-z][a-z0-9+.-]{1,15}://(?P<user>[^\s/:@'\"$<>{}]+):(?P<password>[^\s/@'\"]+)@[^\s/'\"]+"
-)
-_HEADER = re.compile(r"(?i)authorization:\s*(?:bearer|token|basic)\s+(?P<token>[A-Za-z0-9._~+/=-]{16,})")
+_URL = pattern(r"[a-z][a-z0-9+.-]{1,15}://(?P<user>[^\s/:@'\"$<>{}]+):(?P<password>[^\s/@'\"]+)@[^\s/'\"]+")
+_HEADER = pattern(r"(?i)authorization:\s*(?:bearer|token|basic)\s+(?P<token>[A-Za-z0-9._~+/=-]{16,})")
 
-_ENDS = re.compile(
+_ENDS = pattern(
     r"(^|_)(PASSWORD|PASSWD|PASSPHRASE|PWORD|SECRET|SECRET_KEY|SECRET_ACCESS_KEY|API_KEY|APIKEY|API_SECRET|TOKEN|"
     r"AUTH_TOKEN|ACCESS_TOKEN|ACCESS_KEY|PRIVATE_KEY|CREDENTIALS?|PAT|API_TOKEN|DEPLOY_KEY|SSH_KEY|ENCRYPTION_KEY|"
     r"CONNECTION_STRING)$|(PASSWORD|APIKEY|APITOKEN|SECRETKEY)$"
@@ -57,22 +57,19 @@ _NO_SECRET = frozenset(
     "MAX MIN NUM PER PAD EOS BOS UNK SEP CLS MASK STOP START END SPECIAL IMAGE NEXT FIRST LAST DEFAULT USE REQUIRE ENABLE "
     "DISABLE ALLOW NO SKIP HAS IS VALIDATE CHECK CACHE INPUT OUTPUT PROMPT PUBLIC HASH EMPTY NEW TTL BLANK APPLICATION".split()
 )
-_STAND_IN = re.compile(
+_STAND_IN = pattern(
     r"(?i)^(<.*>|\[.*\]|\{\{.*\}\}|\.{3,}|x{3,}.*|\*+|-+|_+|true|false|yes|no|on|off|none|null|nil|unset|undefined|empty|"
     r"todo.*|fixme.*|dummy.*|fake.*|sample.*|test|tbd|n/?a|[0-9]{1,5}|(hf|sk|ghp|nvapi)[-_]?[x.*]+|"
     r".*(\byour|_your|change[-_ ]?(me|this|it)|replace[-_ ]?(me|this|with)|\b(insert|enter|put|add)[-_ ]|redacted|"
     r"placeholder|not[-_]?(set|used|needed|real)|optional|secret[-_]?here|goes[-_]?here|example).*)$"
 )
 # A place where a secret lies, not the secret.
-_PLACE = re.compile(
-    r"^(~?/|\.\.?/|[a-z][a-z0-9+.-]*://).*|.*\.(json|pem|key|txt|env|ya?ml|p12|crt|cfg|toml)$"
-)
-_PREFIX = re.compile(r"(hf_|gh._|github_pat_|nvapi-|sk-(proj-|ant-)?|glpat-|AKIA|ASIA)")
-_ASKS = re.compile(r"(?i)your|xxxx|replace|insert|change|goes[-_]?here|\.\.\.")
+_PLACE = pattern(r"^(~?/|\.\.?/|[a-z][a-z0-9+.-]*://).*|.*\.(json|pem|key|txt|env|ya?ml|p12|crt|cfg|toml)$")
+_PREFIX = pattern(r"(hf_|gh._|github_pat_|nvapi-|sk-(proj-|ant-)?|glpat-|AKIA|ASIA)")
+_ASKS = pattern(r"(?i)your|xxxx|replace|insert|change|goes[-_]?here|\.\.\.")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A secret in a text: what it is, and where."""
 
     what: str

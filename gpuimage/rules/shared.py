@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from gpuimage.dockerfile import Span
 from gpuimage.facts import FileFacts, PythonInstall, StageFacts, Step, Wanted
+from gpuimage.patterns import pattern
 from gpuimage.tables import Unknown, WheelFacts, wheel
 
 TORCH = frozenset({"torch", "torchvision", "torchaudio"})
@@ -115,8 +115,8 @@ def built_steps(file: FileFacts) -> Iterator[Step]:
 
 
 # Programs and packages that use the CUDA libraries of a base.
-_USERS = re.compile(r"nvcc|trtexec|ffmpeg|cmake|ninja|make|cargo|go|bazel")
-_USING = re.compile(
+_USERS = pattern(r"nvcc|trtexec|ffmpeg|cmake|ninja|make|cargo|go|bazel")
+_USING = pattern(
     r"(libn)?vinfer.*|tensorrt.*|ffmpeg|libopencv.*cuda.*|ollama|llama.*|.*cuda.*-dev|libcudnn.*-dev.*|vpi.*|deepstream.*|cuda-.*|libcu.*|libnccl.*"
 )
 

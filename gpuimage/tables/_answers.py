@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
-_DOTTED = re.compile(r"\d+(\.\d+)*", re.ASCII)
+from msgspec import Struct
+
+from gpuimage.patterns import pattern
+
+_DOTTED = pattern(r"\d+(\.\d+)*", re.ASCII)
 
 Version = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """The tables do not know; `reason` says what was looked for and what they know instead. It is false."""
 
     reason: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from gpuimage.arch import ComputeCapability
 from gpuimage.tables import _load
@@ -11,8 +12,7 @@ from gpuimage.tables._answers import Unknown, dotted, known
 from gpuimage.tables._rows import MinorRow, ReleaseRow
 
 
-@dataclass(frozen=True, slots=True)
-class CudaRelease:
+class CudaRelease(Struct, frozen=True):
     """A toolkit release; `full_driver` is the Linux driver it was released with (a branch alone: `615`)."""
 
     version: str
@@ -24,8 +24,7 @@ class CudaRelease:
     verified: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NvccSupport:
+class NvccSupport(Struct, frozen=True):
     """What nvcc of a toolkit minor compiles for, and the newest host compilers it takes (major versions)."""
 
     cuda: str
@@ -39,8 +38,7 @@ class NvccSupport:
     verified: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CudaRange:
+class CudaRange(Struct, frozen=True):
     """The toolkit minors whose nvcc takes a capability; `last` None: the newest one still does.
 
     `first_is_oldest_known`: the table begins there, so the true beginning may lie earlier.

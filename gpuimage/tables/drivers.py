@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, Version, known
@@ -24,8 +25,7 @@ from gpuimage.tables.require import start_verdict
 Outcome = Literal["full", "minor-version", "forward", "refused", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class DriverVerdict:
+class DriverVerdict(Struct, frozen=True):
     """What a driver runs of a CUDA release.
 
     `full`: everything. `minor-version`: machine code, but no PTX of this toolkit and no newer features.
@@ -40,8 +40,7 @@ class DriverVerdict:
     verified: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Struct, frozen=True):
     """One question, its tables looked up."""
 
     release: ReleaseRow

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
+
+from msgspec import Struct
 
 from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, dotted, known
@@ -15,8 +16,7 @@ FLAVORS = ("base", "runtime", "devel")
 _UBUNTU = "ubuntu"
 
 
-@dataclass(frozen=True, slots=True)
-class CudaImage:
+class CudaImage(Struct, frozen=True):
     """A tag of nvidia/cuda that a source lists; `end_of_life` None: no source decides it."""
 
     reference: str
@@ -30,8 +30,7 @@ class CudaImage:
     verified: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
+class _Listed(Struct, frozen=True):
     cuda: str
     os: str
     flavours: tuple[str, ...]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gpuimage.tables import _load
 
 
-@dataclass(frozen=True, slots=True)
-class DlopenFamily:
+class DlopenFamily(Struct, frozen=True):
     """Libraries that `head` opens by name; a member may be a pattern for fnmatch where its name holds a version."""
 
     family: str

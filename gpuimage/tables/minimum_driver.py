@@ -7,7 +7,7 @@ The *floor* holds for a whole CUDA major: from it on, machine code of any releas
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, Version, dotted, known
@@ -17,8 +17,7 @@ from gpuimage.tables.cuda import cuda_release, minor_of, release_rows
 _OLDEST_BRANCH, _NEWEST_BRANCH = 100, 1000  # three digits; anything else is a slip
 
 
-@dataclass(frozen=True, slots=True)
-class DriverNeed:
+class DriverNeed(Struct, frozen=True):
     """The Linux x86_64 drivers for one toolkit release; `full` is None where no source names it.
 
     `floor` never lies above `full`: CUDA 11.0 was released with a driver older than the floor of 11.x.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from msgspec import Struct
+
 from gpuimage.arch import ComputeCapability
+from gpuimage.patterns import pattern
 from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, did_you_mean
 from gpuimage.tables._rows import GpuRow
@@ -15,13 +17,12 @@ from gpuimage.tables._rows import GpuRow
 GpuClass = Literal["data-center", "workstation", "consumer", "jetson"]
 
 # What nvidia-smi and shops add to the names of NVIDIA's list.
-_VENDOR = re.compile(r"^(nvidia|geforce|tesla)\s+", re.IGNORECASE)
-_EXTRA = re.compile(r"\b\d+\s*gb\b|\bhbm\d\w?\b|\bgeneration\b", re.IGNORECASE)
-_NOT_A_WORD = re.compile(r"[^a-z0-9]+")
+_VENDOR = pattern(r"^(nvidia|geforce|tesla)\s+", re.IGNORECASE)
+_EXTRA = pattern(r"\b\d+\s*gb\b|\bhbm\d\w?\b|\bgeneration\b", re.IGNORECASE)
+_NOT_A_WORD = pattern(r"[^a-z0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
+class Gpu(Struct, frozen=True):
     """A product. `data_center` decides about forward compatibility; None where the table cannot say."""
 
     name: str

@@ -6,8 +6,9 @@ minor-version compatibility would run them. `NVIDIA_DISABLE_REQUIRE=1` lifts the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, dotted, known
@@ -25,8 +26,7 @@ _BRANDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RequireCuda:
+class RequireCuda(Struct, frozen=True):
     """The text of NVIDIA_REQUIRE_CUDA, and the older branches and the brands that it lets pass."""
 
     cuda: str
@@ -38,8 +38,7 @@ class RequireCuda:
     verified: bool
 
 
-@dataclass(frozen=True, slots=True)
-class StartVerdict:
+class StartVerdict(Struct, frozen=True):
     """Whether the container toolkit starts an image; `some-brands`: it depends on the card's brand."""
 
     outcome: Literal["accepted", "some-brands", "refused", "unknown"]

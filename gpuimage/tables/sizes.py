@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from msgspec import Struct
 
+from gpuimage.patterns import pattern
 from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, dotted
 from gpuimage.tables._rows import EstimateRow, MeasuredRow, TorchSetRow
 from gpuimage.tables.torch import torch_release
 
 _MB = 10**6  # sizes.json counts in these
-_TORCH_SET = re.compile(r"torch (?P<version>[\d.]+)\+(?P<variant>cu\d+)\b.*\ball dependencies\b.*")
+_TORCH_SET = pattern(r"torch (?P<version>[\d.]+)\+(?P<variant>cu\d+)\b.*\ball dependencies\b.*")
 
 
-@dataclass(frozen=True, slots=True)
-class SizeFact:
+class SizeFact(Struct, frozen=True):
     """Bytes on disk from `low` to `high` (equal when measured), and what they rest on."""
 
     low: int

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
+from msgspec import Struct
 from packaging.version import InvalidVersion, Version
 
 from gpuimage.arch import ArchError, ArchList
+from gpuimage.patterns import pattern
 from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, did_you_mean
 from gpuimage.tables._rows import TorchRow
 
 # "3.7;5.0;9.0 (compute_37 PTX)": the one way in which the table writes PTX of another entry than the last.
-_PTX_NOTE = re.compile(r"(?P<archs>[\d.;]+) \(compute_(?P<major>\d+)(?P<minor>\d) PTX\)")
+_PTX_NOTE = pattern(r"(?P<archs>[\d.;]+) \(compute_(?P<major>\d+)(?P<minor>\d) PTX\)")
 
 # cu92 is 9.2, cu128 is 12.8: majors below 10 have one digit.
-_VARIANT = re.compile(r"cu(?P<major>[1-9][0-9]|[7-9])(?P<minor>[0-9])", re.ASCII)
+_VARIANT = pattern(r"cu(?P<major>[1-9][0-9]|[7-9])(?P<minor>[0-9])", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class _Archs:
+class _Archs(Struct, frozen=True):
     variant: str
     text: str | None
     source: str | None
     verified: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TorchRelease:
+class TorchRelease(Struct, frozen=True):
     """A torch release for Linux x86_64; sizes, tags and `requires` are those of the wheels on PyPI."""
 
     version: str

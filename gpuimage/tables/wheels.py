@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from msgspec import Struct
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from gpuimage.patterns import pattern
 from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, did_you_mean
 from gpuimage.tables._rows import NeedsRow, NvidiaWheelRow, WheelRow
@@ -20,11 +20,10 @@ Cuda = Literal["bundled", "wheels", "system", "framework", "none"]
 # Before it the PyPI wheel of torch holds CUDA itself, from it on it depends on nvidia-* wheels
 # (torch_wheels.json, rules).
 _TORCH_SPLIT = Version("1.13")
-_DASHES = re.compile(r"[-_.]+")
+_DASHES = pattern(r"[-_.]+")
 
 
-@dataclass(frozen=True, slots=True)
-class WheelFacts:
+class WheelFacts(Struct, frozen=True):
     """One wheel, with the extras asked for.
 
     `cuda`: `bundled` inside the wheel, `wheels` (pulls nvidia-* wheels), `system` (`system_libraries` must be
@@ -48,8 +47,7 @@ class WheelFacts:
     verified: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NvidiaWheel:
+class NvidiaWheel(Struct, frozen=True):
     """One version of a CUDA wheel of NVIDIA; `libraries` are file names; None is unmeasured."""
 
     name: str

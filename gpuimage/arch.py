@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -97,12 +97,7 @@ class ComputeCapability:
     @classmethod
     def parse(cls, text: str) -> ComputeCapability:
         """Read `8.6`, `9.0a`, `sm_90a` or `compute_100f`; `ArchError` for anything else."""
-        for prefix in ("sm_", "compute_"):
-            if text.startswith(prefix) and (match := _NUMBER.fullmatch(text.removeprefix(prefix))):
-                return cls(int(match["major"]), int(match["minor"]), match["suffix"])
-        if match := _CAPABILITY.fullmatch(text):
-            return cls(int(match["major"]), int(match["minor"]), match["suffix"])
-        raise ArchError(f"{text!r} is no compute capability", _capability_hint(text))
+        return _capability(text)
 
     def __str__(self) -> str:
         return self.dotted
@@ -146,6 +141,16 @@ class ComputeCapability:
         if self.suffix:
             return self.cubin_runs_on(gpu)
         return (gpu.major, gpu.minor) >= (self.major, self.minor)
+
+
+@lru_cache(maxsize=4096)
+def _capability(text: str) -> ComputeCapability:
+    for prefix in ("sm_", "compute_"):
+        if text.startswith(prefix) and (match := _NUMBER.fullmatch(text.removeprefix(prefix))):
+            return ComputeCapability(int(match["major"]), int(match["minor"]), match["suffix"])
+    if match := _CAPABILITY.fullmatch(text):
+        return ComputeCapability(int(match["major"]), int(match["minor"]), match["suffix"])
+    raise ArchError(f"{text!r} is no compute capability", _capability_hint(text))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -331,6 +336,8 @@ def _why_refused(token: str) -> str:
 def _capability_hint(text: str) -> str:
     if fixed := _repair_token(text):
         return f"write {fixed}"
+    from difflib import get_close_matches  # noqa: PLC0415  # only for an error
+
     if close := get_close_matches(text.title(), NAMED, n=1, cutoff=0.7):
         return f"did you mean {close[0]}"
     return "a capability is written 8.6 or 9.0a: major, dot, one digit, and at most an 'a' or 'f'"

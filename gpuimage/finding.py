@@ -114,8 +114,15 @@ class Finding(Struct, frozen=True):
     column: int
     end_line: int
     end_column: int
-    fingerprint: str
-    """Stays the same while lines move: of the rule, the text it points at, and how many such came before."""
+    key: str
+    """The rule, the text it points at, and how many such came before."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Stays the same while lines move."""
+        from hashlib import sha256  # noqa: PLC0415  # only some formats ask
+
+        return sha256(self.key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 class Waste(Struct, frozen=True):

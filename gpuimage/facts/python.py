@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -371,6 +370,8 @@ def _dependencies(call: Call, one: Wanted, read: Reader) -> Iterator[Wanted]:
 
 
 def _toml(text: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415  # only where there is such a file
+
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):

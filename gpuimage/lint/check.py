@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -60,9 +59,8 @@ def _placed(found: Sequence[tuple[Rule, Hit]], source: Source, config: Config) -
         end_line, end_column = source.position(max(hit.span.end, hit.span.start + 1))
         print_of = f"{one.code}\0{' '.join(source[hit.span].split())}"
         seen[print_of] += 1
-        digest = hashlib.sha256(f"{print_of}\0{seen[print_of]}".encode("utf-8", "surrogatepass")).hexdigest()[
-            :32
-        ]
         severity = config.severity(one, hit.severity or one.severity)
         if severity is not None:
-            yield Finding(one, severity, hit, line, column, end_line, end_column, digest)
+            yield Finding(
+                one, severity, hit, line, column, end_line, end_column, f"{print_of}\0{seen[print_of]}"
+            )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -146,6 +145,8 @@ def _text(path: Path) -> str:
 
 
 def _read(path: Path, known: Mapping[str, str]) -> Config:
+    import tomllib  # noqa: PLC0415  # only where there is a config
+
     text = _text(path)
     try:
         data = tomllib.loads(text)

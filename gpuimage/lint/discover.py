@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import glob
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -49,7 +48,9 @@ def _named(text: str, exclude: Sequence[str]) -> Iterator[Path]:
         yield from _search(path, exclude)
     elif path.exists() or path.is_symlink():
         yield path
-    elif glob.has_magic(text):
+    elif any(char in text for char in "*?["):
+        import glob  # noqa: PLC0415  # the shell expands most patterns
+
         found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207  # an absolute pattern must work too
         for one in found:
             yield from _named(one, exclude) if Path(one).is_dir() else [Path(one)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 
 from gpuimage.dockerfile import Source
@@ -73,6 +72,10 @@ def _plain(text: str) -> str:
 
 def _width(text: str) -> int:
     """Columns of a text on a terminal."""
+    if text.isascii():
+        return len(text)
+    import unicodedata  # noqa: PLC0415
+
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -24,6 +25,7 @@ class Unknown(Struct, frozen=True):
         return False
 
 
+@lru_cache(maxsize=4096)
 def dotted(text: str) -> Version | None:
     """`550.54.14` as (550, 54, 14); None for what is not numbers and dots."""
     return tuple(int(part) for part in text.split(".")) if _DOTTED.fullmatch(text) else None

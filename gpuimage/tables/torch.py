@@ -6,12 +6,11 @@ import re
 from functools import cache
 
 from msgspec import Struct
-from packaging.version import InvalidVersion, Version
 
 from gpuimage.arch import ArchError, ArchList
 from gpuimage.patterns import pattern
 from gpuimage.tables import _load
-from gpuimage.tables._answers import Unknown, did_you_mean
+from gpuimage.tables._answers import Unknown, did_you_mean, dotted, known
 from gpuimage.tables._rows import TorchRow
 
 # "3.7;5.0;9.0 (compute_37 PTX)": the one way in which the table writes PTX of another entry than the last.
@@ -113,8 +112,8 @@ def _release(row: TorchRow) -> TorchRelease:
 
 
 @cache
-def _by_version() -> dict[Version, TorchRelease]:
-    return {Version(row.torch): _release(row) for row in _load.torch_wheels().releases}
+def _by_version() -> dict[tuple[int, ...], TorchRelease]:
+    return {known(row.torch): _release(row) for row in _load.torch_wheels().releases}
 
 
 def torch_versions() -> tuple[str, ...]:
@@ -124,16 +123,20 @@ def torch_versions() -> tuple[str, ...]:
 
 def torch_release(version: str) -> TorchRelease | Unknown:
     """Return a torch release; `2.9` is 2.9.0 as for pip, and a local part (`+cu128`) does not matter."""
+    wanted = dotted(version.strip().removeprefix("v").partition("+")[0])
+    if wanted is not None:  # nearly every version asked for: no need of all that PEP 440 knows
+        found = _by_version().get((*wanted, 0, 0, 0)[:3]) if not any(wanted[3:]) else None
+        if found is not None:
+            return found
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415  # slow to load
+
     try:
-        wanted = Version(Version(version).public)
+        public = Version(version).public
     except InvalidVersion:
         return Unknown(f"{version!r} is no version of torch")
-    found = _by_version().get(wanted)
-    if found is None:
-        names = torch_versions()
-        hint = did_you_mean(str(wanted), names)
-        return Unknown(f"torch {wanted} is not in the tables, which know {names[0]} to {names[-1]}{hint}")
-    return found
+    names = torch_versions()
+    hint = did_you_mean(public, names)
+    return Unknown(f"torch {public} is not in the tables, which know {names[0]} to {names[-1]}{hint}")
 
 
 def cuda_of_variant(variant: str) -> str | Unknown:

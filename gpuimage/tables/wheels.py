@@ -6,7 +6,6 @@ from functools import cache
 from typing import Literal
 
 from msgspec import Struct
-from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from gpuimage.patterns import pattern
@@ -120,9 +119,11 @@ def _by_needs(key: str, asked: Version | None, extras: set[str]) -> WheelFacts |
 
 
 def _fits(row: NeedsRow, version: Version | None) -> bool:
-    return (
-        not row.versions or version is None or SpecifierSet(row.versions).contains(version, prereleases=True)
-    )
+    if not row.versions or version is None:
+        return True
+    from packaging.specifiers import SpecifierSet  # noqa: PLC0415  # slow to load, and seldom asked for
+
+    return SpecifierSet(row.versions).contains(version, prereleases=True)
 
 
 def _facts(

@@ -5,7 +5,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help dev fmt lint types test docs check demo bench clean
+.PHONY: help dev fmt lint types test docs check demo bench fuzz clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,7 @@ $(STAMP): pyproject.toml
 	@echo "installing gpuimage and its tools into $(VENV)"
 	@$(PY) -m pip install -q --disable-pip-version-check --upgrade 'pip>=25.1'
 	@$(PY) -m pip install -q --disable-pip-version-check -e . --group dev
+	@$(PY) -m compileall -q gpuimage
 	@touch $@
 
 fmt: dev ## format the code
@@ -39,7 +40,8 @@ types: dev ## check types (mypy --strict)
 test: dev ## run all tests; starts its own engine and registry, and stops them again
 	@$(PY) -m pytest $(ARGS)
 
-docs: dev ## write what is generated: the examples' Dockerfiles and .dockerignore files
+docs: dev ## write what is generated: the examples' Dockerfiles and .dockerignore files, RULES.md
+	@$(VENV)/bin/gpuimage rules --format markdown > RULES.md.new && mv RULES.md.new RULES.md
 	@for spec in examples/*/spec.yaml; do $(VENV)/bin/gpuimage render $$spec -o $${spec%/*} || exit; done
 
 check: lint types test ## lint, types and tests
@@ -47,8 +49,12 @@ check: lint types test ## lint, types and tests
 demo: dev ## build and smoke-test examples/quickstart, on any Debian or Ubuntu machine
 	@$(PY) -m tests.lab.demo
 
-bench: dev ## build torch-inference and a naive Dockerfile: size and time of both
+bench: dev ## the linter against hadolint, torch-inference against a naive Dockerfile: size and time
 	@$(PY) -m tests.bench
+
+fuzz: dev ## fuzz parser and linter for FUZZ seconds (60)
+	@$(PY) -m pip install -q --disable-pip-version-check --group fuzz
+	@$(PY) -m tests.fuzz $(or $(FUZZ),60)
 
 clean: ## stop what the tests and the demo started, and remove all they made
 	@if [ -x $(PY) ]; then $(PY) -m tests.lab down --remove; fi

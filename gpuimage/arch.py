@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
+
+from msgspec import Struct
 
 from gpuimage.patterns import pattern
 
@@ -86,8 +87,7 @@ class ArchError(ValueError):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ComputeCapability:
+class ComputeCapability(Struct, frozen=True, order=True):
     """A compute capability; suffix `a` is code for exactly this one, `f` code for its family."""
 
     major: int
@@ -153,8 +153,7 @@ def _capability(text: str) -> ComputeCapability:
     raise ArchError(f"{text!r} is no compute capability", _capability_hint(text))
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ArchEntry:
+class ArchEntry(Struct, frozen=True, order=True):
     """One entry of a list: machine code for a capability, and with `ptx` its PTX too."""
 
     capability: ComputeCapability
@@ -164,8 +163,7 @@ class ArchEntry:
         return f"{self.capability}+PTX" if self.ptx else str(self.capability)
 
 
-@dataclass(frozen=True, slots=True)
-class ArchList:
+class ArchList(Struct, frozen=True):
     """What TORCH_CUDA_ARCH_LIST asks for: one entry a capability, lowest first, names written out."""
 
     entries: tuple[ArchEntry, ...]

@@ -12,12 +12,11 @@ Exit code 1 is not an error: it is a verdict (findings, budget, smoke).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(NamedTuple):
     """A place in a file: line and column count from 1; key is the dotted path (`compile[0].package`)."""
 
     path: Path

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gpuimage.patterns import pattern
 
@@ -40,8 +42,7 @@ class ReferenceSyntaxError(ValueError):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True)
-class ImageReference:
+class ImageReference(Struct, frozen=True):
     """The name of an image: registry (`docker.io` where none was written), repository, tag and digest."""
 
     registry: str
@@ -112,8 +113,7 @@ class ImageReference:
         return self.name if "/" in short and _is_registry(short.partition("/")[0]) else short
 
 
-@dataclass(frozen=True, slots=True)
-class CudaTag:
+class CudaTag(Struct, frozen=True):
     """A tag of nvidia/cuda by its grammar; whether NVIDIA ever published it is a question for the tables."""
 
     version: str  # "12.8.1"; "10.2" for the two-part tags of CUDA 10

@@ -75,7 +75,7 @@ class SpecFile:
         """Give the place of a value such as `compile[0].package`, or of its nearest parent in the file."""
         if self.document is None:
             return Location(self.path, key=key)
-        return replace(self.document.location(_find(self.document, key)), key=key)
+        return self.document.location(_find(self.document, key))._replace(key=key)
 
 
 def load_spec(path: Path, *, overrides: Mapping[str, str] | None = None) -> SpecFile:

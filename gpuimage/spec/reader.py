@@ -88,7 +88,7 @@ class Reader:
         if node is None and _takes_none(kind):
             return None
         kind = bare(kind)
-        if isinstance(kind, mi.StructType):
+        if isinstance(kind, mi.StructType) and kind.cls not in PARSERS:
             return self._struct(self._mapping(node, path, kind), kind, path, place)
         if isinstance(kind, mi.DictType):
             return self._dict(self._mapping(node, path, kind), kind, path, place)

@@ -200,7 +200,7 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     matrix: Matrix | None = None
 
 
-# Fields of these types hold text in the file. msgspec would decode a dataclass from a mapping, so `reader`
+# Fields of these types hold text in the file. msgspec would decode a Struct from a mapping, so `reader`
 # puts the values in before msgspec sees the data.
 PARSERS: Mapping[type, Callable[[str], object]] = {
     ArchList: ArchList.parse,
@@ -225,15 +225,17 @@ def decode(data: object) -> Spec:
 
 def encode(value: object) -> Any:
     """Make plain data of a Spec, defaults included: what the digest is made from, and what `plan` shows."""
+    if isinstance(value, ImageReference):
+        return value.full
+    if isinstance(value, ArchList):
+        return str(value)
     if isinstance(value, Struct):
         return {f.encode_name: encode(getattr(value, f.name)) for f in msgspec.structs.fields(value)}
     if isinstance(value, dict):
         return {key: encode(item) for key, item in value.items()}
     if isinstance(value, tuple):
         return [encode(item) for item in value]
-    if isinstance(value, ImageReference):
-        return value.full
-    return int(value) if isinstance(value, ByteSize) else str(value) if isinstance(value, ArchList) else value
+    return int(value) if isinstance(value, ByteSize) else value
 
 
 def json_schema() -> dict[str, object]:

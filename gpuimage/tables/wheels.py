@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
-from packaging.version import InvalidVersion, Version
 
 from gpuimage.patterns import pattern
 from gpuimage.tables import _load
-from gpuimage.tables._answers import Unknown, did_you_mean
+from gpuimage.tables._answers import Unknown, did_you_mean, known
 from gpuimage.tables._rows import NeedsRow, NvidiaWheelRow, WheelRow
 from gpuimage.tables.torch import TorchRelease, cuda_of_variant, torch_release, torch_versions
 
 Cuda = Literal["bundled", "wheels", "system", "framework", "none"]
 
+if TYPE_CHECKING:
+    from packaging.version import Version
+
 # Before it the PyPI wheel of torch holds CUDA itself, from it on it depends on nvidia-* wheels
 # (torch_wheels.json, rules).
-_TORCH_SPLIT = Version("1.13")
+_TORCH_SPLIT = (1, 13)
 _DASHES = pattern(r"[-_.]+")
 
 
@@ -80,12 +82,18 @@ def _needs() -> dict[str, tuple[NeedsRow, ...]]:
     return table
 
 
+def _parsed(text: str) -> Version:
+    from packaging.version import Version  # noqa: PLC0415  # slow to load, and seldom asked for
+
+    return Version(text)
+
+
 def _version(text: str | None) -> Version | Unknown | None:
     if text is None:
         return None
     try:
-        return Version(text)
-    except InvalidVersion:
+        return _parsed(text)
+    except ValueError:
         return Unknown(f"{text!r} is no version")
 
 
@@ -105,7 +113,7 @@ def wheel(
 
 def _by_needs(key: str, asked: Version | None, extras: set[str]) -> WheelFacts | Unknown:
     project, rows = _projects().get(key), _needs().get(key, ())
-    newest = Version(project.newest) if project and project.newest else None
+    newest = _parsed(project.newest) if project and project.newest else None
     for row in rows:
         if set(row.extras) <= extras and _fits(row, asked or newest):
             return _facts(row, project, asked, newest)
@@ -156,13 +164,13 @@ def _torch(version: str | None) -> WheelFacts | Unknown:
     release = torch_release(text)
     if isinstance(release, Unknown):
         return release
-    local = Version(text).local
+    local = text.partition("+")[2] or None
     if local == "cpu":
         return _torch_facts(release, "none", None, None)
     minor = cuda_of_variant(local or release.default_variant)
     if isinstance(minor, Unknown):
         return minor
-    early = Version(release.version) < _TORCH_SPLIT
+    early = known(release.version) < _TORCH_SPLIT
     at_default = local in {None, release.default_variant}
     return _torch_facts(
         release,
@@ -210,7 +218,7 @@ def nvidia_wheel(name: str, version: str | None = None) -> NvidiaWheel | Unknown
             f"{key} is not among NVIDIA's wheels in the tables{did_you_mean(key, _nvidia_names())}"
         )
     for row in rows:
-        if row.newest_on_2026_12_01 if asked is None else Version(row.version) == asked:
+        if row.newest_on_2026_12_01 if asked is None else _parsed(row.version) == asked:
             return _nvidia(row)
     have = ", ".join(row.version for row in rows)
     return Unknown(f"{key} {version or ''} is not in the tables, which know {have}")

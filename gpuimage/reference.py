@@ -203,7 +203,7 @@ def _check_component(component: str) -> None:
     if _COMPONENT.fullmatch(component.lower()):
         raise ReferenceSyntaxError(
             f"{_short(component)} has capital letters, and a repository has none",
-            f"write {component.lower()}",
+            f"write {component.lower()}" if len(component) <= 80 else None,
         )
     if not component:
         raise ReferenceSyntaxError("a part of the name is empty", "put exactly one '/' between two parts")

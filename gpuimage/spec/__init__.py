@@ -118,7 +118,9 @@ def _variant(file: SpecFile, cell: tuple[tuple[str, str, int, str], ...]) -> Spe
     image = file.spec.image
     tag = "-".join([*([image.tag] if image.tag else []), *(label for _, label, _, _ in cell)])
     values = {name: value for name, _, _, value in cell}
-    spec = msgspec.structs.replace(file.spec, image=replace(image, tag=tag), matrix=None, **values)
+    spec = msgspec.structs.replace(
+        file.spec, image=msgspec.structs.replace(image, tag=tag), matrix=None, **values
+    )
     document = file.document
     if document is not None:
         marks = dict(document.values)

@@ -11,7 +11,7 @@ import msgspec.inspect as mi
 from gpuimage.errors import Location, SpecError
 from gpuimage.spec.checks import closest
 from gpuimage.spec.document import CONTROL, Document, KeyPath, Node, parse_document
-from gpuimage.spec.reader import bare, fields_of, root_type
+from gpuimage.spec.reader import bare, fields_of, is_table, root_type
 
 _INDEX = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<index>[0-9]{1,4})\])?")
 
@@ -35,7 +35,7 @@ def _resolve(document: Document, key: str) -> tuple[KeyPath, mi.Type]:
     while rest or not path:
         if isinstance(kind, mi.DictType):
             return (*path, rest), bare(kind.value_type)
-        if not isinstance(kind, mi.StructType):
+        if not is_table(kind):
             raise _no_such(document, key, f"{'.'.join(map(str, path))} has no keys")
         head, _, rest = rest.partition(".")
         match = _INDEX.fullmatch(head)
@@ -60,7 +60,7 @@ def _value(document: Document, key: str, value: str, kind: mi.Type) -> Node:
             where=Location(document.path, key=key),
             hint="leave it out",
         )
-    if not isinstance(kind, mi.VarTupleType | mi.DictType | mi.StructType):
+    if not (isinstance(kind, mi.VarTupleType | mi.DictType) or is_table(kind)):
         return value
     try:
         return parse_document(f"value: {value}", document.path).data["value"]

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeGuard
 
 import msgspec.inspect as mi
 
@@ -68,6 +69,11 @@ def bare(kind: mi.Type) -> mi.Type:
     return kind
 
 
+def is_table(kind: mi.Type) -> TypeGuard[mi.StructType]:
+    """Whether a file writes a type as keys with values, and not as one text (`PARSERS`)."""
+    return isinstance(kind, mi.StructType) and kind.cls not in PARSERS
+
+
 def fields_of(kind: mi.StructType) -> dict[str, mi.Field]:
     """Give the fields of a Struct by the names they have in a file."""
     return {f.encode_name: f for f in kind.fields}
@@ -88,7 +94,7 @@ class Reader:
         if node is None and _takes_none(kind):
             return None
         kind = bare(kind)
-        if isinstance(kind, mi.StructType) and kind.cls not in PARSERS:
+        if is_table(kind):
             return self._struct(self._mapping(node, path, kind), kind, path, place)
         if isinstance(kind, mi.DictType):
             return self._dict(self._mapping(node, path, kind), kind, path, place)
@@ -99,9 +105,7 @@ class Reader:
     def _mapping(self, node: Node, path: KeyPath, kind: mi.Type) -> dict[str, Node]:
         if isinstance(node, dict):
             return node
-        example = (
-            f"{{{next(iter(fields_of(kind)))}: …}}" if isinstance(kind, mi.StructType) else "{NAME: VALUE}"
-        )
+        example = f"{{{next(iter(fields_of(kind)))}: …}}" if is_table(kind) else "{NAME: VALUE}"
         raise self._wrong(path, node, "keys with values", f"write {dotted(path)}: {example}, or leave it out")
 
     def _struct(
@@ -272,6 +276,6 @@ def _elsewhere(key: str) -> str | None:
         kind = bare(outer.type)
         if name == key:
             return name
-        if isinstance(kind, mi.StructType) and key in fields_of(kind):
+        if is_table(kind) and key in fields_of(kind):
             return f"{name}.{key}"
     return None

@@ -94,6 +94,11 @@ def dotted(path: KeyPath) -> str:
     return text
 
 
+def shown(path: KeyPath) -> str:
+    """The same for a message, where a key may be as long as a file."""
+    return short(dotted(path), 120)[1:-1]
+
+
 def read_document(path: Path) -> Document:
     """Read a file; `SpecError` with its position for whatever is wrong with it as YAML."""
     return parse_document(read_text(path), path)
@@ -184,7 +189,7 @@ class _Builder:
 
     def _fail(self, mark: Mark, what: str, hint: str | None, why: str | None = None) -> SpecError:
         """Make the error for a place in the value that is being read."""
-        key = short(dotted(self._here()), 120)[1:-1] if self.stack else None
+        key = shown(self._here()) if self.stack else None
         where = Location(self.path, mark.line, mark.column, key or None)
         return SpecError(what, where=where, hint=hint, why=why)
 
@@ -257,7 +262,7 @@ class _Builder:
         if path in self.keys:
             first = self.keys[path]
             raise SpecError(
-                f"{short(dotted(path))[1:-1]} is given twice",
+                f"{shown(path)} is given twice",
                 where=Location(self.path, mark.line, mark.column, dotted(path)),
                 why=f"the first stands in line {first.line}",
                 hint="remove one of them",

@@ -21,7 +21,7 @@ from gpuimage.arch import ArchError
 from gpuimage.errors import SpecError
 from gpuimage.reference import ReferenceSyntaxError, check_mirror
 from gpuimage.spec.checks import CHECKS, MANY_LINES, WORDS, closest
-from gpuimage.spec.document import Document, KeyPath, Lossy, Node, dotted, short
+from gpuimage.spec.document import Document, KeyPath, Lossy, Node, dotted, short, shown
 from gpuimage.spec.types import PARSERS, BadValueError, Spec
 
 # What people write for a key that has another name here.
@@ -106,7 +106,7 @@ class Reader:
         if isinstance(node, dict):
             return node
         example = f"{{{next(iter(fields_of(kind)))}: …}}" if is_table(kind) else "{NAME: VALUE}"
-        raise self._wrong(path, node, "keys with values", f"write {dotted(path)}: {example}, or leave it out")
+        raise self._wrong(path, node, "keys with values", f"write {shown(path)}: {example}, or leave it out")
 
     def _struct(
         self, node: dict[str, Node], kind: mi.StructType, path: KeyPath, place: str = ""
@@ -120,7 +120,7 @@ class Reader:
             read[key] = self._any(value, fields[key].type, (*path, key), inner)
         for key, described in fields.items():
             if described.required and key not in read:
-                owner = f"{dotted(path)} needs" if path else "the spec needs"
+                owner = f"{shown(path)} needs" if path else "the spec needs"
                 raise self.document.error(path, f"{owner} the key {key}", hint=f"add {key}: …")
         return read
 
@@ -136,7 +136,7 @@ class Reader:
             hint = f"write it as {elsewhere}"
         else:
             hint = f"the keys here are {', '.join(fields)}"
-        owner = f" in {dotted(path)}" if path else ""
+        owner = f" in {shown(path)}" if path else ""
         return self.document.error((*path, key), f"unknown key {short(key)}{owner}", hint=hint, of_key=True)
 
     def _dict(self, node: dict[str, Node], kind: mi.DictType, path: KeyPath, place: str) -> dict[str, object]:
@@ -167,21 +167,21 @@ class Reader:
             raise self._wrong(path, node, "a list", _list_hint(node, place))
         if kind.min_length and len(node) < kind.min_length:
             raise self.document.error(
-                path, f"{dotted(path)} is an empty list", hint="leave it out, or fill it in"
+                path, f"{shown(path)} is an empty list", hint="leave it out, or fill it in"
             )
         return [self._any(item, kind.item_type, (*path, n), f"{place}[]") for n, item in enumerate(node)]
 
     def _text(self, node: Node, kind: mi.Type, path: KeyPath, place: str) -> object:
         options = _options(kind)
         if isinstance(node, Lossy) and not options:
-            what = f"{dotted(path)}: {node.text} without quotes is {node.meaning} to YAML"
+            what = f"{shown(path)}: {node.text} without quotes is {node.meaning} to YAML"
             raise self.document.error(path, what, hint=f'write "{node.text}"')
         if not isinstance(node, str):
             raise self._wrong(path, node, "text", _text_hint(node, place, options))
         if options:
             return self._one_of(node, options, path)
         if "\n" in node and place not in MANY_LINES:
-            raise self.document.error(path, f"{dotted(path)} holds a line break", hint="write it in one line")
+            raise self.document.error(path, f"{shown(path)} holds a line break", hint="write it in one line")
         try:
             return self._checked(node, kind, place)
         except (BadValueError, ArchError, ReferenceSyntaxError) as error:
@@ -206,16 +206,16 @@ class Reader:
         hint = f"write {meant}" if meant or len(options) == 1 else f"write one of {', '.join(options)}"
         if len(options) == 1:
             hint = f"the only value is {options[0]}"
-        raise self.document.error(path, f"{dotted(path)}: {short(text)} is not a value it takes", hint=hint)
+        raise self.document.error(path, f"{shown(path)}: {short(text)} is not a value it takes", hint=hint)
 
     def _wrong(self, path: KeyPath, node: Node, wanted: str, hint: str) -> SpecError:
-        what = f"{dotted(path)} is {_kind(node)}, where {wanted} must stand"
+        what = f"{shown(path)} is {_kind(node)}, where {wanted} must stand"
         return self.document.error(path, what, hint=hint)
 
     def _bad(
         self, path: KeyPath, error: BadValueError | ArchError | ReferenceSyntaxError, *, of_key: bool = False
     ) -> SpecError:
-        what = f"{short(dotted(path), 120)[1:-1]}: {error.reason}"
+        what = f"{shown(path)}: {error.reason}"
         return self.document.error(path, what, hint=error.hint, of_key=of_key)
 
 

@@ -23,6 +23,7 @@ from itertools import pairwise
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from gpuimage.patterns import pattern
 
@@ -173,7 +174,7 @@ class ArchList(Struct, frozen=True):
         if not self.entries:
             raise ArchError("the list is empty", 'write at least one capability, such as "8.0"')
         if any(a.capability >= b.capability for a, b in pairwise(self.entries)):
-            object.__setattr__(self, "entries", _merge(self.entries))
+            force_setattr(self, "entries", _merge(self.entries))
 
     @classmethod
     def parse(cls, text: str) -> ArchList:

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "gpuimage"
 
 # A module may import from the rows above its own, and within its own package.
 ROWS = (
-    {"errors", "units"},
+    {"errors", "units", "patterns"},
     {"process", "files"},
     {"arch", "reference"},
     {"tables"},

@@ -5,7 +5,8 @@ from gpuimage.facts.beside import Copy
 from gpuimage.facts.conda import CondaInstall, CondaPackage
 from gpuimage.facts.file import FileFacts
 from gpuimage.facts.paths import Change, covers
-from gpuimage.facts.python import PythonInstall, Wanted
+from gpuimage.facts.python import PythonInstall
+from gpuimage.facts.requirements import Wanted
 from gpuimage.facts.runs import Call
 from gpuimage.facts.settings import Settings
 from gpuimage.facts.stages import Mount, StageFacts, Step, stages

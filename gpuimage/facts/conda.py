@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from gpuimage.dockerfile import Span
 from gpuimage.facts.options import Options, options
-from gpuimage.facts.python import Reader, Wanted, requirement
+from gpuimage.facts.requirements import Reader, Wanted, requirement
 from gpuimage.facts.runs import Call
 from gpuimage.patterns import pattern
 

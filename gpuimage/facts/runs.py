@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -24,8 +25,8 @@ _ONLY_HEREDOC = pattern(r"\d*<<-?\s*(\S+)")
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
 
 
-class Script(Struct, frozen=True):
-    """A text that a shell runs; `marks` pairs its offsets with those of the source."""
+class Script(Struct, frozen=True, dict=True):
+    """A text that a shell runs; `marks` pairs its offsets with those of the source, in order."""
 
     text: str
     marks: tuple[tuple[int, int], ...]
@@ -36,8 +37,12 @@ class Script(Struct, frozen=True):
         last = self._offset(max(span.end - 1, span.start))
         return Span(self._offset(span.start), last + (span.end > span.start))
 
+    @cached_property
+    def _starts(self) -> tuple[int, ...]:
+        return tuple(here for here, _ in self.marks)
+
     def _offset(self, at: int) -> int:
-        here, there = next((mark for mark in reversed(self.marks) if mark[0] <= at), self.marks[0])
+        here, there = self.marks[max(bisect_right(self._starts, at) - 1, 0)]
         return there + at - here
 
 
@@ -55,7 +60,7 @@ class Call(Struct, frozen=True, dict=True):
     directory: str | None
     tolerated: bool
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The program's name, without directory and, for pip, without version."""
         return self.program.name
@@ -75,7 +80,7 @@ class Call(Struct, frozen=True, dict=True):
         """Name and words, for patterns."""
         return " ".join((self.name, *self.values))
 
-    @property
+    @cached_property
     def span(self) -> Span:
         """The place of the whole command in the source."""
         words = self.program.command.words

@@ -12,9 +12,10 @@ from gpuimage.dockerfile.shell import Argument
 from gpuimage.facts import Call, FileFacts, StageFacts, Step
 from gpuimage.finding import Edit
 from gpuimage.patterns import pattern
-from gpuimage.rules.compiling import Toolkit, ancestry, toolkit
+from gpuimage.rules.compiling import ancestry
 from gpuimage.rules.environment import settings_of
 from gpuimage.rules.shared import built_steps
+from gpuimage.rules.toolkits import Toolkit, toolkit
 from gpuimage.tables import NvccSupport, Unknown, cuda_range_for, gpu, nvcc_capabilities
 
 TORCH = "TORCH_CUDA_ARCH_LIST"

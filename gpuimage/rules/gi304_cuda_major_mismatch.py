@@ -35,7 +35,8 @@ from collections.abc import Iterator
 from gpuimage.facts import FileFacts, StageFacts
 from gpuimage.facts.runs import Call
 from gpuimage.finding import Hit, Rule
-from gpuimage.rules.compiling import builds, toolkit
+from gpuimage.rules.compiling import builds
+from gpuimage.rules.toolkits import toolkit
 from gpuimage.tables import Unknown, cuda_of_variant, torch_release
 
 

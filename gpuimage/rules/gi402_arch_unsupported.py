@@ -59,9 +59,10 @@ from gpuimage.rules.arch_lists import (
     torch_list,
     when,
 )
-from gpuimage.rules.compiling import inner, stage_builds, toolkit
+from gpuimage.rules.compiling import inner, stage_builds
 from gpuimage.rules.environment import settings_of
 from gpuimage.rules.shared import built_steps
+from gpuimage.rules.toolkits import toolkit
 from gpuimage.tables import NvccSupport
 
 _NVCC_OPTION = pattern(r"arch=compute_|-arch[= ]sm_|-code=sm_|gpu-architecture|gpu-code")

@@ -49,7 +49,8 @@ from gpuimage.rules.arch_lists import (
     stages_with,
     torch_list,
 )
-from gpuimage.rules.compiling import stage_builds, toolkit
+from gpuimage.rules.compiling import stage_builds
+from gpuimage.rules.toolkits import toolkit
 from gpuimage.tables import Unknown, torch_release, torch_versions
 
 

@@ -39,8 +39,9 @@ from gpuimage.dockerfile import Span
 from gpuimage.facts import Call, FileFacts, Step
 from gpuimage.finding import Hit, Rule
 from gpuimage.patterns import pattern
-from gpuimage.rules.compiling import builds, root_of, toolkit
+from gpuimage.rules.compiling import builds, root_of
 from gpuimage.rules.shared import built_steps
+from gpuimage.rules.toolkits import toolkit
 
 # Switches that make a project compile CUDA code (llama.cpp, whisper.cpp, stable-diffusion.cpp and what wraps them).
 _SWITCH = pattern(

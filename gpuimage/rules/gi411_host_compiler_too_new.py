@@ -43,8 +43,9 @@ from gpuimage.facts import Call, FileFacts, StageFacts, Step
 from gpuimage.finding import Hit, Rule
 from gpuimage.patterns import pattern
 from gpuimage.rules.arch_lists import support
-from gpuimage.rules.compiling import builds, default_gcc, inner, toolkit
+from gpuimage.rules.compiling import builds, default_gcc, inner
 from gpuimage.rules.environment import settings_of
+from gpuimage.rules.toolkits import toolkit
 from gpuimage.tables import NvccSupport
 
 _GCC = pattern(r"(?:\S*/)?(?:gcc|g\+\+)-(?P<major>[1-9][0-9]?)")

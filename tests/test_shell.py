@@ -26,7 +26,7 @@ def bash(script: str) -> list[list[str]]:
 
 
 def ours(script: str) -> list[list[str]]:
-    found = commands(script, {"KNOWN": "k v"}.get)
+    found = tuple(commands(script, {"KNOWN": "k v"}.get))
     return [[str(word) for word in one.words] for one in found if one.words and one.name not in BUILTIN]
 
 
@@ -66,7 +66,7 @@ def test_the_commands_are_those_that_bash_would_run(script: str) -> None:
 
 
 def read(script: str) -> tuple[Command, ...]:
-    return commands(script)
+    return tuple(commands(script))
 
 
 @pytest.mark.parametrize(

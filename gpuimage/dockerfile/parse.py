@@ -19,6 +19,10 @@ KEYWORDS = (
     _ONE_STRING | _SHELL_OR_ARRAY | _WORDS_OR_ARRAY | _WORDS | _PAIRS | {"ARG", "ONBUILD", "HEALTHCHECK"}
 )
 
+LONGEST = 200_000
+"""Characters of an instruction that are read. Linux starts no program with a longer argument than 131,071 bytes
+(execve(2), MAX_ARG_STRLEN), and a RUN is one argument of its shell; the rest is bounded for time and memory."""
+
 
 def parse(source: Source) -> Dockerfile:
     """Read a file; a bad instruction carries its `problem`, and all others are there."""
@@ -67,7 +71,7 @@ def _pieces(source: Source, directives: Sequence[Directive], groups: Sequence[Gr
 
 
 def _instruction(source: Source, group: Group, escape: str) -> Instruction:
-    text = group.text.rstrip()
+    text = group.text[:LONGEST].rstrip()
     start = len(text) - len(text.lstrip())
     keyword, onbuild, end = group.keyword, False, start + _length(text, start)
     begin = start
@@ -115,6 +119,7 @@ def _instruction(source: Source, group: Group, escape: str) -> Instruction:
         blank_lines=tuple(group.blank_lines),
         problem=Problem(problem, named) if problem else None,
         marks=_marks(group, len(text) - len(text[at:].lstrip())),
+        cut=len(group.text) > LONGEST,
     )
 
 

@@ -18,8 +18,11 @@ from gpuimage.dockerfile.variables import UNDEFINED, Lookup, Undefined, expand
 from gpuimage.dockerfile.words import Marker, markers
 
 _OPERATORS = ("&&", "||", ";;&", ";;", ";&", "|&", ";", "|", "&", "\n", "(", ")")
+_FIRST = frozenset("&|;\n()")
 _REDIRECTION = re.compile(r"(\d*|&)(<<<|<<-?|<>|>>|>\||>&|<&|&>>|&>|<|>)")
+_PLAIN = re.compile(r"[^\\'\"`$ \t\r\n;|&()<>]+")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
+_DEEPEST = 20  # levels of quotes, substitutions and compound commands that are told apart: time stays bounded
 _BEGIN = frozenset({"if", "while", "until", "then", "else", "elif", "do", "{", "!", "time"})
 _END = frozenset({"fi", "done", "esac", "}"})
 
@@ -66,13 +69,13 @@ class Command(Struct, frozen=True):
         return self.words[1:]
 
 
-def commands(script: str, lookup: Lookup = lambda _: None) -> tuple[Command, ...]:
-    """All commands of a script in the order of the text, those in `$(…)` after the one that holds them.
+def commands(script: str, lookup: Lookup = lambda _: None) -> Iterator[Command]:
+    """All commands of a script in the order of the text, those in `$(…)` after the one that holds them; read as needed.
 
     Spans are offsets into the script. Assignments of the script itself count for what follows them where they are
     unconditional; `lookup` answers for all other names.
     """
-    return tuple(_Reader(script, lookup).read())
+    return _Reader(script, lookup).read()
 
 
 class _Reader(Struct):
@@ -85,6 +88,7 @@ class _Reader(Struct):
     at: int = 0
     bodies: list[Marker] = field(default_factory=list)
     nested: list[tuple[str, int]] = field(default_factory=list)
+    depth: int = 0
     negated: bool = False
 
     def read(self) -> Iterator[Command]:
@@ -106,7 +110,7 @@ class _Reader(Struct):
             if command is not None:
                 yield command
                 before = ""
-            for script, start in self.nested:
+            for script, start in self.nested if self.inside.count("$(") < _DEEPEST else ():
                 yield from _Reader(script, self.value_of, start, (*self.inside, "$("), self.own).read()
             self.nested.clear()
 
@@ -116,9 +120,13 @@ class _Reader(Struct):
 
     def _nest(self, operator: str) -> None:
         if operator == "(":
-            self.inside += ("(",)
+            self._enter("(")
         elif operator == ")" and self.inside and self.inside[-1] == "(":
             self.inside = self.inside[:-1]
+
+    def _enter(self, kind: str) -> None:
+        if len(self.inside) < 5 * _DEEPEST:
+            self.inside += (kind,)
 
     def _gap(self) -> None:
         """Pass over blanks, continued lines and comments."""
@@ -134,6 +142,8 @@ class _Reader(Struct):
                 return
 
     def _operator(self) -> str:
+        if self.text[self.at : self.at + 1] not in _FIRST:
+            return ""
         for operator in _OPERATORS:
             if self.text.startswith(operator, self.at):
                 if operator == "&" and self.text.startswith("&>", self.at):
@@ -153,7 +163,7 @@ class _Reader(Struct):
             if redirection and (redirection[1] != "&" or redirection[2][:1] == ">"):
                 redirections.append(self._redirection(redirection))
                 continue
-            if self.at >= len(self.text) or any(self.text.startswith(o, self.at) for o in _OPERATORS):
+            if self.at >= len(self.text) or self.text[self.at] in _FIRST:
                 break
             word = self._word()
             if not words and not assignments and self._keyword(word):
@@ -187,14 +197,14 @@ class _Reader(Struct):
         """Whether the word belongs to the grammar and not to a command."""
         raw = word.raw
         if raw in ("for", "select", "case"):
-            self.inside += (raw,)
+            self._enter(raw)
             self._until_body(raw)
         elif raw == "function":
             self._gap()
             self._word()
             self._function()
         elif raw in ("if", "while", "until", "{"):
-            self.inside += (raw,)
+            self._enter(raw)
         elif raw in _END:
             self.inside = self.inside[:-1]
         elif raw not in _BEGIN:
@@ -271,6 +281,10 @@ class _Reader(Struct):
         """Read up to a blank or operator that is not quoted."""
         start = self.at
         while self.at < len(self.text):
+            plain = _PLAIN.match(self.text, self.at)
+            if plain:
+                self.at = plain.end()
+                continue
             char = self.text[self.at]
             if char == "\\":
                 self.at = min(self.at + 2, len(self.text))
@@ -304,6 +318,9 @@ class _Reader(Struct):
 
     def _substitution(self) -> None:
         """Pass over `$(…)`, `${…}` or backquotes, and keep the commands in them for later."""
+        if self.depth >= _DEEPEST:
+            self.at += 1
+            return
         if self.text[self.at] == "`":
             start = self.at + 1
             self._to("`")
@@ -324,7 +341,9 @@ class _Reader(Struct):
                 continue
             if char == '"':
                 kept = len(self.nested)
+                self.depth += 1
                 self._double()
+                self.depth -= 1
                 del self.nested[kept:]  # it is read again with what holds it
                 continue
             depth += (char == opening) - (char == closing)

@@ -28,7 +28,7 @@ from gpuimage.dockerfile.source import Source, Span
 from gpuimage.dockerfile.words import SPACES, Marker, array, flags, markers
 
 DIRECTIVES = frozenset({"syntax", "escape", "check"})
-_DIRECTIVE = re.compile(r"#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=\s*(.+?)\s*")
+_DIRECTIVE = re.compile(r"#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=\s*(.+)")
 _HEREDOC_KEYWORDS = frozenset({"run", "copy", "add"})
 _ESCAPES = ("\\", "`")
 _LONG = 4096
@@ -49,13 +49,15 @@ class Heredoc(Struct, frozen=True):
 class Group(Struct):
     """The lines of one instruction: `text` joins them as BuildKit does, `marks` pairs its offsets with the source's.
 
-    `first` and `last` count from 0; heredocs are included.
+    `first` and `last` count from 0; heredocs are included. `text` is made when the last line is taken.
     """
 
     first: int
     last: int
     keyword: str = ""
     text: str = ""
+    length: int = 0
+    parts: list[str] = field(default_factory=list)
     marks: list[tuple[int, int]] = field(default_factory=list)
     heredocs: list[Heredoc] = field(default_factory=list)
     blank_lines: list[int] = field(default_factory=list)
@@ -139,6 +141,7 @@ def _group(source: Source, first: int, escape: str) -> Group | None:
             group.blank_lines.append(group.last)
         elif not stripped.startswith("#"):
             more = _take(group, line, source.starts[group.last], escape)
+    group.text = "".join(group.parts)
     if not group.text.strip():
         return None
     for marker in _markers(group.text):
@@ -154,8 +157,9 @@ def _take(group: Group, line: str, offset: int, escape: str) -> bool:
     """Add a line to an instruction; whether the next one continues it."""
     bare = line.rstrip(" \t")
     more = bare.endswith(escape) and not bare.endswith(escape * 2)
-    group.marks.append((len(group.text), offset))
-    group.text += bare[:-1] if more else line
+    group.marks.append((group.length, offset))
+    group.parts.append(bare[:-1] if more else line)
+    group.length += len(group.parts[-1])
     return more
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gpuimage.dockerfile.source import Source, Span
 from gpuimage.dockerfile.splitter import Directive, Heredoc
@@ -59,6 +60,8 @@ class Instruction(Struct, frozen=True):
     problem: Problem | None = None
     marks: tuple[tuple[int, int], ...] = field(default=())
     """Offsets in `arguments` with those in the source, one pair for each line of the instruction."""
+    cut: bool = False
+    """Whether the instruction is so long that its end is not in `arguments` and `values`."""
 
     def flag(self, name: str) -> str | None:
         """The value of a flag's last use, None where it is not given."""
@@ -115,6 +118,31 @@ class Dockerfile(Struct, frozen=True, dict=True):
     def instructions(self) -> tuple[Instruction, ...]:
         """All instructions, in order."""
         return (*self.before, *(one for stage in self.stages for one in stage.instructions))
+
+    def first(self, count: int) -> Dockerfile:
+        """The file with no more than so many instructions; the source stays whole."""
+        if len(self.instructions) <= count:
+            return self
+        kept: list[Stage] = []
+        left = count - len(self.before)
+        for stage in self.stages:
+            if left > 0:
+                kept.append(replace(stage, instructions=stage.instructions[:left]))
+            left -= len(stage.instructions)
+        return replace(self, before=self.before[:count], stages=tuple(kept))
+
+    def find(self, name: str) -> int | None:
+        """The index of the stage that `--from` names, by its name or its number."""
+        return self._names.get(name.lower())
+
+    @cached_property
+    def _names(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for stage in self.stages:
+            for name in (stage.name, str(stage.index)):
+                if name:
+                    found.setdefault(name, stage.index)
+        return found
 
     @property
     def problems(self) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ Lookup = Callable[[str], "str | Undefined | None"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATORS = (":-", ":+", ":?", "##", "%%", "//", "-", "+", "?", "#", "%", "/")  # the longer ones first
+_DEEPEST = 50  # braces within braces; deeper ones are no variable, so that no text takes long
 _SPECIAL = frozenset("@*#?-$!0123456789")
 
 
@@ -166,6 +167,8 @@ def _closing(text: str, at: int) -> int | None:
         elif text.startswith("${", at):
             depth += 1
             at += 1
+            if depth > _DEEPEST:
+                return None
         elif char == "}":
             depth -= 1
             if not depth:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from gpuimage.dockerfile import Span
+from gpuimage.dockerfile import Dockerfile, Span
 from gpuimage.facts.stages import StageFacts, Step
 
 _LARGEST = 4_000_000  # bytes; no file that names packages by hand is larger, and a lock seldom is
@@ -51,15 +51,15 @@ class Copy(Struct, frozen=True, dict=True):
                 yield source, self.target
 
 
-def copies(stage: StageFacts, stages: Sequence[StageFacts]) -> Iterator[Copy]:
+def copies(stage: StageFacts, dockerfile: Dockerfile) -> Iterator[Copy]:
     """What a stage's own COPY and ADD bring."""
     for step in stage.steps:
         one = step.instruction
         if one.keyword in ("COPY", "ADD") and not one.onbuild and not one.problem and len(one.values) > 1:
-            yield _copy(step, stages)
+            yield _copy(step, dockerfile)
 
 
-def _copy(step: Step, stages: Sequence[StageFacts]) -> Copy:
+def _copy(step: Step, dockerfile: Dockerfile) -> Copy:
     one = step.instruction
     *texts, last = one.texts
     heredocs = {heredoc.marker.name for heredoc in one.heredocs}
@@ -74,10 +74,8 @@ def _copy(step: Step, stages: Sequence[StageFacts]) -> Copy:
         target = posixpath.join(step.workdir, target) if step.workdir is not None else None
     from_ = one.flag("from") or ""
     known = (step.expand(from_).value or from_) if from_ else ""
-    return Copy(
-        step, sources, posixpath.normpath(target) if target is not None else None, into, known,
-        next((s.index for s in stages if known and (s.stage.name == known.lower() or str(s.index) == known)), None),
-    )  # fmt: skip
+    path = posixpath.normpath(target) if target is not None else None
+    return Copy(step, sources, path, into, known, dockerfile.find(known) if known else None)
 
 
 class Context:

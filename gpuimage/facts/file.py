@@ -22,14 +22,18 @@ from gpuimage.facts.system import SystemCall, system_call
 
 T = TypeVar("T")
 
+MOST_INSTRUCTIONS = 2_000
+"""Instructions of a file that are judged; no person writes as many, and time and memory stay bounded."""
+
 
 class FileFacts(Struct, frozen=True, dict=True):
     """One Dockerfile. Questions about a step are answered once and kept.
 
-    `settings` say what the file cannot: where its image will run. `context` reads the files beside it.
+    `whole` is all that was parsed, `dockerfile` its first MOST_INSTRUCTIONS, of which the facts are. `settings` say what
+    the file cannot: where its image will run. `context` reads the files beside it.
     """
 
-    dockerfile: Dockerfile
+    whole: Dockerfile
     settings: Settings = field(default_factory=Settings)
     directory: Path | None = None
     _kept: dict[tuple[str, int], object] = field(default_factory=dict)
@@ -37,7 +41,12 @@ class FileFacts(Struct, frozen=True, dict=True):
     @property
     def source(self) -> Source:
         """The text."""
-        return self.dockerfile.source
+        return self.whole.source
+
+    @cached_property
+    def dockerfile(self) -> Dockerfile:
+        """What is judged."""
+        return self.whole.first(MOST_INSTRUCTIONS)
 
     @cached_property
     def context(self) -> Context:
@@ -95,7 +104,7 @@ class FileFacts(Struct, frozen=True, dict=True):
 
     def copies(self, stage: StageFacts) -> tuple[Copy, ...]:
         """The COPY and ADD of a stage itself, in order."""
-        return self._once("copies", stage.steps[0], lambda: tuple(copies(stage, self.stages)))
+        return self._once("copies", stage.steps[0], lambda: tuple(copies(stage, self.dockerfile)))
 
     def chain_copies(self, stage: StageFacts) -> tuple[Copy, ...]:
         """The COPY and ADD of a stage's parents and its own."""

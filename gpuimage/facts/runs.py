@@ -7,11 +7,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from gpuimage.dockerfile import Instruction, Span
+from gpuimage.dockerfile import LONGEST, Instruction, Span
 from gpuimage.dockerfile.shell import Argument, Command
 from gpuimage.dockerfile.source import Source
 from gpuimage.dockerfile.variables import Undefined
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from gpuimage.facts.stages import Step
 
 _ONLY_HEREDOC = pattern(r"\d*<<-?\s*(\S+)")
+MOST_PROGRAMS = 5_000
+"""Programs of one script that are looked at; no person writes as many, and time and memory stay bounded."""
+
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
 
 
@@ -121,12 +125,12 @@ def scripts(instruction: Instruction, source: Source) -> Script | None:
         text += "\n"
         marks.append((len(text), heredoc.body.start))
         text += source.text[heredoc.body.start : heredoc.end.end].rstrip("\r\n")
-    return Script(text, tuple(marks)) if text else None
+    return Script(text[:LONGEST], tuple(marks)) if text else None
 
 
 def _body(instruction: Instruction, source: Source) -> Script | None:
     body = instruction.heredocs[0].body
-    text = source[body]
+    text = source[body][:LONGEST]
     first = text.partition("\n")[0]
     if first.startswith("#!") and not any(re.search(rf"\b{shell}\b", first) for shell in _SHELLS):
         return None
@@ -166,15 +170,14 @@ def _quoted(text: str) -> str:
 
 
 def _read(step: Step, script: Script, source: Source) -> Iterator[Call]:
-    found = list(programs(script.text, step.lookup))
+    found = list(islice(programs(script.text, step.lookup), MOST_PROGRAMS))
     assigned: dict[str, str | None] = {}
     directory = step.workdir
     strict = step.stops_on_errors(script.text)
-    for at, program in enumerate(found):
+    for program, tolerated in zip(found, _tolerated(found, strict=strict), strict=True):
         command = program.command
         name = program.name
         own = {key: value.value for key, value in command.assignments}
-        tolerated = _tolerated(found, at, strict=strict)
         call = Call(program, step, script, {**assigned, **own}, directory, tolerated)
         yield call
         if name in ("export", "declare", "typeset", "readonly"):
@@ -196,7 +199,7 @@ def _fed(call: Call, step: Step, source: Source) -> Iterator[Call]:
             name = str(redirection.target)
             for heredoc in step.instruction.heredocs:
                 if heredoc.marker.name == name:
-                    script = Script(source[heredoc.body], ((0, heredoc.body.start),), heredoc=True)
+                    script = Script(source[heredoc.body][:LONGEST], ((0, heredoc.body.start),), heredoc=True)
                     yield from _read(step, script, source)
 
 
@@ -215,21 +218,38 @@ def _changed(call: Call) -> str | None:
     return call.absolute(words[0].value) if words[0].value is not None else None
 
 
-def _tolerated(found: list[Program], at: int, *, strict: bool) -> bool:
-    """Whether the script goes on when a command fails: `|| …` behind it, a pipe, a condition, no `set -e`."""
-    own = found[at].command
-    if {"if", "while", "until", "!"} & set(own.inside):
-        return True
-    level = own.inside
-    for later in found[at + 1 :]:
-        command = later.command
+def _tolerated(found: list[Program], *, strict: bool) -> list[bool]:
+    """Whether the script goes on when a command fails: `|| …` behind it, a pipe, a condition, no `set -e`.
+
+    Answered from the last one backwards, for a chain of `&&` fails as its last command does.
+    """
+    deciders = [len(found)] * len(found)
+    answers = [False] * len(found)
+    for at in reversed(range(len(found))):
+        own = found[at].command
+        decider = deciders[at] = _decider(found, at, deciders)
+        if {"if", "while", "until", "!"} & set(own.inside):
+            answers[at] = True
+        elif decider < len(found):
+            before = found[decider].command.before
+            loose = before in (";", "\n", "&") and not strict
+            answers[at] = before == "||" or loose or (before == "|" and decider == at + 1)
+    return answers
+
+
+def _decider(found: list[Program], at: int, deciders: list[int]) -> int:
+    """The index of the command whose operator says what follows from a failure; the length of the list for none."""
+    own = level = found[at].command.inside
+    for index in range(at + 1, len(found)):
+        command = found[index].command
         if len(command.inside) > len(level) and command.inside[-1] == "$(":
             continue
         while level and level[-1] in ("(", "{") and command.inside[: len(level)] != level:
             level = level[:-1]  # the group fails with its last command, and what is joined to it decides
         if command.inside[: len(level)] != level:
-            return False
+            break
         if command.before != "&&":
-            loose = command.before in (";", "\n", "&") and not strict
-            return command.before == "||" or loose or (command.before == "|" and later is found[at + 1])
-    return False
+            return index
+        if command.inside == own:
+            return deciders[index]
+    return len(found)

@@ -15,6 +15,7 @@ from gpuimage.dockerfile.splitter import escape_of
 from gpuimage.dockerfile.variables import UNDEFINED, Expansion, Lookup, Undefined, expand
 from gpuimage.facts.base import Base, read_base
 from gpuimage.facts.runs import Call, calls
+from gpuimage.facts.scope import Scope
 from gpuimage.patterns import pattern
 
 # BuildKit sets these in every stage that declares them, for the platform that is built.
@@ -33,11 +34,10 @@ _ASIDE = pattern(
 
 _ERREXIT = pattern(r"^\s*set\s[^\n;&|#]*(?<!\S)-(?:[a-zA-Z]*e|[a-zA-Z]*o\s+errexit)", re.MULTILINE)
 
+Known = Mapping[str, "str | None"]
+
 Head = tuple["str | None", "int | None", tuple[str, ...]]
 """A base image, or the index of a parent, and what is not defined in FROM."""
-
-Scope = Mapping[str, "str | None"]
-"""Names that are set, with their values; None for a value that only the build knows."""
 
 
 class Step(Struct, frozen=True, eq=False, dict=True):
@@ -184,17 +184,19 @@ def stages(
     given = dict(build_args or {})
     escape = escape_of(dockerfile.directives)
     known = _globals(dockerfile, given, escape)
-    heads = [_head(dockerfile, stage, known, escape) for stage in dockerfile.stages]
+    heads = list(_heads(dockerfile, known, escape))
     targets = _targets(dockerfile, heads, target)
     shipped, feeding = _reached(dockerfile, heads, targets)
     found: list[StageFacts] = []
     for stage, (base, parent, undefined) in zip(dockerfile.stages, heads, strict=True):
         if parent is not None:
-            start, above, root = found[parent].end, found[parent].chain, found[parent].root
+            end = found[parent].end
+            start = replace(end, env=Scope(end.env), variables=Scope(end.variables))
+            above, root = found[parent].chain, found[parent].root
         else:
             root, above = read_base(base), ()
             start = Step(
-                stage.head, dict(root.env), dict(root.env), inherited=base != "scratch", escape=escape, source=dockerfile.source,
+                stage.head, Scope(root.env), Scope(root.env), inherited=base != "scratch", escape=escape, source=dockerfile.source,
                 workdir=root.workdir, user=root.user,
             )  # fmt: skip
         *steps, last = _steps(stage, replace(start, stage=stage.index), known, given)
@@ -226,21 +228,22 @@ def _declared(instruction: Instruction, lookup: Lookup, escape: str) -> Iterator
         yield name, expand(default, lookup, escape=escape).value if equals else None
 
 
-def _head(dockerfile: Dockerfile, stage: Stage, known: Scope, escape: str) -> Head:
+def _heads(dockerfile: Dockerfile, known: Known, escape: str) -> Iterator[Head]:
     def lookup(name: str) -> str | Undefined | None:
         if name in known:
             return known[name]
         return None if name in _PLATFORM or name in _PREDEFINED else UNDEFINED
 
-    found = expand(stage.image, lookup, escape=escape)
-    parent = None
-    if found.value:
-        earlier = dockerfile.stages[: stage.index]
-        parent = next((one.index for one in reversed(earlier) if one.name == found.value.lower()), None)
-    return (None if parent is not None else found.value), parent, found.undefined
+    earlier: dict[str, int] = {}
+    for stage in dockerfile.stages:
+        found = expand(stage.image, lookup, escape=escape)
+        parent = earlier.get(found.value.lower()) if found.value else None
+        yield (None if parent is not None else found.value), parent, found.undefined
+        if stage.name:
+            earlier[stage.name] = stage.index
 
 
-def _steps(stage: Stage, start: Step, known: Scope, given: Mapping[str, str]) -> Iterator[Step]:
+def _steps(stage: Stage, start: Step, known: Known, given: Mapping[str, str]) -> Iterator[Step]:
     """Every instruction with what holds before it, and once more the last with what holds behind it."""
     here = start
     for one in stage.instructions:
@@ -260,14 +263,14 @@ def _steps(stage: Stage, start: Step, known: Scope, given: Mapping[str, str]) ->
                 ),
                 here.front,
             )
-            here = replace(here, env={**here.env, **new}, variables={**here.variables, **new}, front=front)
+            here = replace(here, env=here.env.set(new), variables=here.variables.set(new), front=front)
         elif one.keyword == "ARG":
-            variables = dict(here.variables)
+            declared = {}
             for name, default in _declared(one, here.lookup, here.escape):
                 value = given.get(name, known.get(name) if default is None else default)
-                if value is not None or name not in variables:
-                    variables[name] = value
-            here = replace(here, variables=variables)
+                if value is not None or name not in here.variables:
+                    declared[name] = value
+            here = replace(here, variables=here.variables.set(declared))
         elif one.keyword in ("USER", "WORKDIR", "SHELL"):
             here = _moved(here)
     yield here
@@ -329,7 +332,5 @@ def _sources(dockerfile: Dockerfile, index: int) -> Iterator[int]:
         for flag in one.flags:
             if flag.name == "mount" and flag.value:
                 names += [part[5:] for part in flag.value.split(",") if part.startswith("from=")]
-        for name in names:
-            for stage in dockerfile.stages:
-                if name is not None and (stage.name == name.lower() or str(stage.index) == name):
-                    yield stage.index
+        found = (dockerfile.find(name) for name in names if name is not None)
+        yield from (index for index in found if index is not None)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gpuimage.dockerfile import Dockerfile, Source, parse
+from gpuimage.dockerfile import Source, parse
 from gpuimage.facts import FileFacts
 from gpuimage.finding import FileReport, Finding, Hit, Rule
 from gpuimage.lint.config import Config
@@ -27,9 +27,8 @@ def findings_of(source: Source, config: Config, directory: Path | None) -> Seque
 
 
 def _findings(source: Source, config: Config, directory: Path | None) -> tuple[list[Finding], FileFacts]:
-    dockerfile = parse(source)
-    file = FileFacts(dockerfile, config.settings, directory)
-    ignores = read(dockerfile, every)
+    file = FileFacts(parse(source), config.settings, directory)
+    ignores = read(file.dockerfile, every)
     words = "\n".join((source.text, *config.settings.build_args.values()))
     found = [
         (one, hit)
@@ -38,12 +37,13 @@ def _findings(source: Source, config: Config, directory: Path | None) -> tuple[l
         for hit in dict.fromkeys(one.check(file))
         if not ignores.covers(one, hit.span.start)
     ]
-    found += _about_comments(ignores, config, dockerfile)
+    if file.dockerfile is file.whole:
+        found += _about_comments(ignores, config)
     found.sort(key=lambda pair: (pair[1].span.start, pair[0].code, pair[1].message))
     return list(_placed(found, source, config)), file
 
 
-def _about_comments(ignores: Ignores, config: Config, dockerfile: Dockerfile) -> list[tuple[Rule, Hit]]:
+def _about_comments(ignores: Ignores, config: Config) -> list[tuple[Rule, Hit]]:
     """What is wrong with the comments that ignore findings; only where all rules ran can one be called unused."""
     comments = rule("GI906") if ignores else None
     if comments is None or not config.selects(comments):

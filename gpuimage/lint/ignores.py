@@ -120,7 +120,9 @@ def _lines(dockerfile: Dockerfile) -> Iterator[tuple[Span, str, Instruction | No
         if piece.kind == "comment":
             waiting.append((piece.span, source[piece.span].strip()))
         elif piece.kind == "instruction":
-            one = next(instructions)
+            one = next(instructions, None)
+            if one is None:  # the rest is not judged
+                return
             yield from ((span, text, one) for span, text in waiting)
             waiting = []
             yield from _within(dockerfile, one)

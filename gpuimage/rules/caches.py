@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Callable, Iterator
 
 from gpuimage.facts import FileFacts, PythonInstall, StageFacts, Step
 from gpuimage.facts.runs import Call
@@ -12,26 +13,33 @@ from gpuimage.patterns import pattern
 _TRUE = pattern(r"(?i)1|true|t|yes|y|on")
 
 
-def later(step: Step, call: Call) -> list[Call]:
-    """The programs that the same step runs behind one."""
-    start = call.span.start
-    return [one for one in step.calls if one.span.start > start]
+def runs_behind(file: FileFacts, step: Step, call: Call, kind: str, is_one: Callable[[Call], bool]) -> bool:
+    """Whether the step runs a program of a kind behind another program; `kind` names it."""
+    starts = file.once(
+        f"last {kind}", step, lambda: tuple(one.span.start for one in step.calls if is_one(one))
+    )
+    return bool(starts) and max(starts) > call.span.start
 
 
 def removes(file: FileFacts, step: Step, call: Call, path: str) -> bool:
     """Whether the step deletes a path behind a program: the path, what holds it, or all in it."""
     start = call.span.start
+    return any(
+        at > start and (path.rstrip("/") + "/").startswith(target)
+        for at, target in file.once("removed", step, lambda: tuple(_removed(file, step)))
+    )
+
+
+def _removed(file: FileFacts, step: Step) -> Iterator[tuple[int, str]]:
     for change in file.changes(step):
-        if change.kind == "removed" and change.path and change.span.start > start:
+        if change.kind == "removed" and change.path:
             target = re.sub(r"/(\*|\.\*|\{.*)?$", "", change.path)
-            if (path.rstrip("/") + "/").startswith(target.rstrip("/") + "/"):
-                return True
-    return False
+            yield change.span.start, target.rstrip("/") + "/"
 
 
-def cleans_up(step: Step, call: Call) -> bool:
+def cleans_up(file: FileFacts, step: Step, call: Call) -> bool:
     """Whether a script or function whose name says that it cleans runs behind a program: nobody can see into it."""
-    return any("clean" in one.name for one in later(step, call))
+    return runs_behind(file, step, call, "clean", lambda one: "clean" in one.name)
 
 
 def mounted(step: Step, path: str) -> bool:
@@ -54,7 +62,10 @@ def python_cache_stays(file: FileFacts, stage: StageFacts, install: PythonInstal
         return False
     if removes(file, step, call, path) or removes(file, step, call, posixpath.join(step.home, ".cache")):
         return False
-    return not (cleans_up(step, call) or any(_cleans(one, tool) for one in later(step, call)))
+    return not (
+        cleans_up(file, step, call)
+        or runs_behind(file, step, call, f"{tool} cache", lambda one: _cleans(one, tool))
+    )
 
 
 def _switched_off(call: Call, tool: str) -> bool:
@@ -71,12 +82,16 @@ def _configured(file: FileFacts, stage: StageFacts, step: Step, tool: str) -> bo
     """By `pip config set global.no-cache-dir`, in the same step or one before."""
     if tool != "pip":
         return False
-    end = step.instruction.span.end
-    return any(
-        call.name == "pip" and call.values[:1] == ("config",) and "no-cache-dir" in call.text
-        for call in file.calls_of(stage)
-        if call.span.start < end
+    starts = file.once(
+        "pip config",
+        stage.steps[0],
+        lambda: tuple(
+            call.span.start
+            for call in file.calls_of(stage)
+            if call.name == "pip" and call.values[:1] == ("config",) and "no-cache-dir" in call.text
+        ),
     )
+    return bool(starts) and min(starts) < step.instruction.span.end
 
 
 def _directory(install: PythonInstall, call: Call, tool: str) -> str | None:

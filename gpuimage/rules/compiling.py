@@ -66,12 +66,6 @@ def default_gcc(os: str) -> int | None:
     return next((row["gcc"] for row in rows if row["os"] == os and row["verified"]), None)
 
 
-def chain_before(file: FileFacts, step: Step) -> Iterator[Step]:
-    """The steps of a stage's parents and its own, up to and with one of them."""
-    start = step.instruction.span.start
-    return (one for one in file.stages[step.stage].chain if one.instruction.span.start <= start)
-
-
 def root_of(file: FileFacts, step: Step) -> Base:
     """What is known of the image below a step."""
     return file.stages[step.stage].root

@@ -61,18 +61,22 @@ def _major(cuda: str) -> str:
 
 def _torch(file: FileFacts, stage: StageFacts, before: Call) -> str | None:
     """The CUDA version that the torch was built for which a command finds; None where nobody knows."""
-    found = None
+    found = file.once("torch builds", stage.steps[0], lambda: tuple(_torches(file, stage)))
+    start = before.span.start
+    return next((minor for at, minor in reversed(found) if at < start), None)
+
+
+def _torches(file: FileFacts, stage: StageFacts) -> Iterator[tuple[int, str | None]]:
     for install in file.python_of(stage):
         one = install.find("torch")
-        if one is None or install.builds or install.call.span.start >= before.span.start:
+        if one is None or install.builds:
             continue
         variant = install.variant(one)
         if variant is None and one.public and install.index is None:
             release = torch_release(one.public)
             variant = None if isinstance(release, Unknown) else release.default_variant
         minor = cuda_of_variant(variant) if variant else None
-        found = minor if isinstance(minor, str) else None
-    return found
+        yield install.call.span.start, minor if isinstance(minor, str) else None
 
 
 RULE = Rule("GI304", "cuda-major-mismatch", "error", check)

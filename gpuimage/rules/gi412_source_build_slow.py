@@ -39,9 +39,9 @@ import posixpath
 from collections.abc import Iterator
 
 from gpuimage.dockerfile import Span
-from gpuimage.facts import FileFacts, PythonInstall
+from gpuimage.facts import Call, FileFacts, PythonInstall, StageFacts
 from gpuimage.finding import Edit, Fix, Hit, Rule
-from gpuimage.rules.compiling import Build, builds, chain_before, root_of
+from gpuimage.rules.compiling import Build, builds, root_of
 from gpuimage.rules.shared import built_steps
 
 
@@ -90,22 +90,25 @@ def _has_ninja(file: FileFacts, build: Build) -> bool:
     """Whether ninja is there, or may be."""
     if root_of(file, build.call.step).kind not in ("cuda", "plain", "python"):
         return True
-    for step in chain_before(file, build.call.step):
+    stage, start = file.stages[build.call.step.stage], build.call.step.instruction.span.start
+    found = file.once("ninja", stage.steps[0], lambda: tuple(_ninja(file, stage)))
+    return any(at <= start and call is not build.call for at, call in found)
+
+
+def _ninja(file: FileFacts, stage: StageFacts) -> Iterator[tuple[int, Call | None]]:
+    """Where ninja comes in, or may; with the call for which that does not count."""
+    for step in stage.chain:
+        start = step.instruction.span.start
         for install in file.python(step):
             named = {one.name for one in install.wanted}
             if "ninja" in named or not (install.complete or named):
-                return True
-            if (
-                not install.complete
-                and install.call is not build.call
-                and any(one.file for one in install.wanted)
-            ):
-                return True
+                yield start, None
+            elif not install.complete and any(one.file for one in install.wanted):
+                yield start, install.call
         if any(call.find(r"ninja(-build)?") for call in file.system(step)) or any(
             one.find("ninja") for one in file.conda(step)
         ):
-            return True
-    return False
+            yield start, None
 
 
 def _configured(file: FileFacts, install: PythonInstall) -> bool:

@@ -76,7 +76,7 @@ def _fills(call: SystemCall) -> bool:
 
 def _cleaned(file: FileFacts, step: Step, own: list[SystemCall], last: SystemCall) -> bool:
     path = _PATHS[last.manager]
-    if cleans_up(step, last.call):
+    if cleans_up(file, step, last.call):
         return True
     if mounted(step, path) or (
         last.manager == "dnf" and (mounted(step, "/var/cache/dnf") or mounted(step, "/var/cache/yum"))

@@ -86,13 +86,19 @@ def _by_option(text: str) -> bool:
 
 def _configured(file: FileFacts, stage: StageFacts) -> bool:
     """Whether a file below /etc/apt says it for all installs."""
-    for call in file.calls_of(stage):
-        if "Install-Recommends" in call.text and any(
+    return file.once("recommends", stage.steps[0], lambda: (_writes_option(file, stage),))[0]
+
+
+def _writes_option(file: FileFacts, stage: StageFacts) -> bool:
+    written = any(
+        "Install-Recommends" in call.text
+        and any(
             change.kind == "made" and (change.path or "").startswith("/etc/apt")
             for change in file.changes(call.step)
-        ):
-            return True
-    return any(
+        )
+        for call in file.calls_of(stage)
+    )
+    return written or any(
         "Install-Recommends" in step.source[heredoc.body]
         for step in stage.chain
         if step.instruction.keyword in ("COPY", "ADD")

@@ -34,7 +34,7 @@ from gpuimage.dockerfile import Span
 from gpuimage.facts import CondaInstall, FileFacts, Step
 from gpuimage.finding import Edit, Fix, Hit, Rule
 from gpuimage.patterns import pattern
-from gpuimage.rules.caches import cleans_up, later
+from gpuimage.rules.caches import cleans_up, runs_behind
 from gpuimage.rules.costs import typical
 from gpuimage.rules.shared import shipped_steps
 
@@ -51,7 +51,9 @@ def check(file: FileFacts) -> Iterator[Hit]:
 
 
 def _cleaned(file: FileFacts, step: Step, install: CondaInstall) -> bool:
-    if cleans_up(step, install.call) or any(_ALL.match(one.text) for one in later(step, install.call)):
+    if cleans_up(file, step, install.call) or runs_behind(
+        file, step, install.call, "conda clean", lambda one: bool(_ALL.match(one.text))
+    ):
         return True
     if any(
         mount.kind in ("cache", "tmpfs") and ("pkgs" in mount.target or mount.covers("/opt/conda/pkgs"))

@@ -1,7 +1,7 @@
 """An instruction or directive that BuildKit cannot read.
 
 ## Why
-BuildKit stops at the first instruction it does not know, at missing arguments, at a heredoc without its end, and at an
+BuildKit stops at the first instruction it does not know, at missing arguments, at a line of more than 65,535 bytes, at a heredoc without its end, and at an
 instruction other than ARG in front of the first FROM (Dockerfile reference, BuildKit's parser). Everything else in the
 file is still judged.
 
@@ -30,7 +30,8 @@ RUN pip install --no-cache-dir torch==2.8.0
 
 ## Not judged
 Lines of a template language (`{% if … %}`, `{{ … }}`, `<% … %>`), and instructions that another frontend named by
-`# syntax=` may know.
+`# syntax=` may know. Of a file with more than 2,000 instructions, of an instruction with more than 200,000
+characters and of a RUN with more than 5,000 commands the rest is not judged; a note says so.
 """
 
 from __future__ import annotations
@@ -38,10 +39,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gpuimage.dockerfile import KEYWORDS, Instruction, Problem, Span
+from gpuimage.dockerfile import KEYWORDS, LONGEST, Instruction, Problem, Span
 from gpuimage.facts import FileFacts
+from gpuimage.facts.file import MOST_INSTRUCTIONS
+from gpuimage.facts.runs import MOST_PROGRAMS
 from gpuimage.finding import Hit, Rule
 from gpuimage.patterns import pattern
+from gpuimage.rules.shared import built_steps
+
+_LONGEST_LINE = 65_535  # bytes: the largest token of the scanner in BuildKit's parser (tried)
 
 _DIRECTIVE = pattern(r"#[ \t]*(syntax|escape)[ \t]*=[ \t]*(\S+)[ \t\r]*$", re.IGNORECASE)
 _TEMPLATE = pattern(r"^\s*(\{[{%#]|<%|#\{|%%|@@)|\{\{|\{%")
@@ -51,6 +57,8 @@ _OWN_FRONTEND = pattern(r"(\S+/)?docker/dockerfile(-upstream)?([:@]\S+)?")
 def check(file: FileFacts) -> Iterator[Hit]:
     """Each problem that the parser met, what stands in front of the first FROM, and directives that are none."""
     dockerfile = file.dockerfile
+    yield from _unread(file)
+    yield from _long_lines(file)
     if any(d.name == "syntax" and not _OWN_FRONTEND.fullmatch(d.value) for d in dockerfile.directives):
         return
     problems = [
@@ -68,6 +76,43 @@ def check(file: FileFacts) -> Iterator[Hit]:
         yield Hit(problem.span, f"{_about(problem)}: the build stops here", _help(problem))
     yield from _in_front(file, {problem.span.start for problem in problems})
     yield from _too_late(file)
+
+
+def _unread(file: FileFacts) -> Iterator[Hit]:
+    """What is too long to be judged whole."""
+    left = file.whole.instructions[len(file.dockerfile.instructions) :]
+    if left:
+        yield Hit(
+            left[0].keyword_span,
+            f"only the first {MOST_INSTRUCTIONS:,} instructions are judged, {len(left):,} more are not",
+            severity="note",
+        )
+    for step in built_steps(file):
+        one = step.instruction
+        if len(one.span) <= MOST_PROGRAMS:
+            continue
+        long = one.cut or any(len(heredoc.body) > LONGEST for heredoc in one.heredocs)
+        if long or len(step.calls) >= MOST_PROGRAMS:
+            most = f"{LONGEST:,} characters" if long else f"{MOST_PROGRAMS:,} commands"
+            yield Hit(
+                one.keyword_span, f"only the first {most} of this {one.keyword} are judged", severity="note"
+            )
+
+
+def _long_lines(file: FileFacts) -> Iterator[Hit]:
+    """Lines that BuildKit's parser refuses to read."""
+    source = file.source
+    for number, start in enumerate(source.starts):
+        length = source.end_of(number) - start
+        if length * 4 > _LONGEST_LINE:
+            size = len(source.line(number).rstrip("\r\n").encode())
+            if size > _LONGEST_LINE:
+                yield Hit(
+                    Span(start, start + 1),
+                    f"the line has {size:,} bytes, and BuildKit reads none of more than {_LONGEST_LINE:,}: the build "
+                    "stops here",
+                    "break it with backslashes",
+                )
 
 
 def _about(problem: Problem) -> str:

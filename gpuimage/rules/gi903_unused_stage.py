@@ -82,8 +82,8 @@ def _hidden(file: FileFacts) -> bool:
 
 
 def _mounted(file: FileFacts, mounts: tuple[Mount, ...]) -> set[int]:
-    names = {mount.from_.lower() for mount in mounts} - {""}
-    return {stage.index for stage in file.stages if stage.stage.name in names or str(stage.index) in names}
+    found = (file.dockerfile.find(mount.from_) for mount in mounts if mount.from_)
+    return {index for index in found if index is not None}
 
 
 RULE = Rule("GI903", "unused-stage", "note", check)

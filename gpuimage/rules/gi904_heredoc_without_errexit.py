@@ -41,7 +41,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from gpuimage.dockerfile import Heredoc, Instruction, Span
+from gpuimage.dockerfile import LONGEST, Heredoc, Instruction, Span
 from gpuimage.dockerfile.shell import Command, commands
 from gpuimage.facts import FileFacts, Step
 from gpuimage.finding import Edit, Fix, Hit, Rule
@@ -73,7 +73,7 @@ def check(file: FileFacts) -> Iterator[Hit]:
         body = body.lstrip("\t") if heredoc.marker.chomp else body
         if _stops(step, body):
             continue
-        found = _unnoticed(commands(body))
+        found = _unnoticed(tuple(commands(body[:LONGEST])))
         if found is not None:
             yield Hit(
                 _place(one),

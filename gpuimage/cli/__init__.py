@@ -5,6 +5,7 @@ Nothing heavy is imported before a command runs: `--help` and `lint` must answer
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from importlib import import_module
@@ -63,6 +64,7 @@ def _terminate(_number: int, _frame: object) -> NoReturn:
 def main() -> NoReturn:
     """Run the command line; every error of ours becomes a few lines and its exit code, never a traceback."""
     signal.signal(signal.SIGTERM, _terminate)
+    gc.set_threshold(50_000)  # a short program makes much and leaves little to collect
     try:
         cli(standalone_mode=False)
     except click.ClickException as error:

@@ -186,7 +186,8 @@ def _files(
     from gpuimage.lint.discover import find
     from gpuimage.lint.run import excluded, fixed, lint
 
-    found = list(find(paths or ["."], exclude=excluded(overrides)))
+    searched = not paths or not all(Path(path).is_file() for path in paths)
+    found = list(find(paths or ["."], exclude=excluded(overrides) if searched else ()))
     said: list[str] = []
     if fix or diff:
         for path in found:

@@ -101,11 +101,12 @@ def wheel(
     name: str, version: str | None = None, extras: frozenset[str] = frozenset()
 ) -> WheelFacts | Unknown:
     """Return what a project needs; `version` None is the newest in the tables."""
-    key, asked = normalise(name), _version(version)
-    if isinstance(asked, Unknown):
-        return asked
+    key = normalise(name)
     if key == "torch":
         return _torch(version)
+    asked = _version(version)
+    if isinstance(asked, Unknown):
+        return asked
     if key in _nvidia_names() and key not in _needs():
         return _of_nvidia(key, version)
     return _by_needs(key, asked, {normalise(extra) for extra in extras})

@@ -62,7 +62,7 @@ class Hit(Struct, frozen=True):
     """What a rule found at a place of the source.
 
     `message` says what is wrong and what follows from it, `help` the smallest change that mends it. `severity` None is
-    the rule's own.
+    the rule's own. `secret` says that the place holds what no report may repeat.
     """
 
     span: Span
@@ -71,6 +71,7 @@ class Hit(Struct, frozen=True):
     cost: Cost | None = None
     fix: Fix | None = None
     severity: Severity | None = None
+    secret: bool = False
 
 
 class Rule(Struct, frozen=True):

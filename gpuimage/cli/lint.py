@@ -265,19 +265,20 @@ def _exit_code(report: Report, fail_on: str | None, limit: int | None, overrides
 
     if any(file.failure for file in report.files):
         return 2
-    config = config_for(Path(report.files[0].path), overrides)
-    lightest = fail_on or config.fail_on or "warning"
-    counted = () if lightest == "never" else SEVERITIES[SEVERITIES.index(lightest) :]
-    wasteful = limit if limit is not None else config.max_waste
-    over = [file for file in report.files if wasteful is not None and file.waste.high > wasteful]
-    for file in over:
-        from gpuimage.units import size
+    failed = False
+    for file in report.files:
+        config = config_for(Path(file.path), overrides)
+        lightest = fail_on or config.fail_on or "warning"
+        counted = () if lightest == "never" else SEVERITIES[SEVERITIES.index(lightest) :]
+        failed |= any(one.severity in counted for one in file.findings)
+        most = limit if limit is not None else config.max_waste
+        if most is not None and file.waste.high > most:
+            from gpuimage.units import size
 
-        click.echo(
-            f"{file.path}: {size(file.waste.high)} can go, more than --max-waste {size(wasteful or 0)}",
-            err=True,
-        )
-    return 1 if over or any(one.severity in counted for _, one in report.findings) else 0
+            failed = True
+            said = f"{size(file.waste.high)} can go, more than --max-waste {size(most)}"
+            click.echo(f"{file.path}: {said}", err=True)
+    return 1 if failed else 0
 
 
 @click.command("rules")

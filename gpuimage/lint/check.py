@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from gpuimage.dockerfile import Source, parse
 from gpuimage.facts import FileFacts
 from gpuimage.finding import FileReport, Finding, Hit, Rule
@@ -39,8 +41,23 @@ def _findings(source: Source, config: Config, directory: Path | None) -> tuple[l
     ]
     if file.dockerfile is file.whole:
         found += _about_comments(ignores, config)
+    found = _without_secrets(found, source)
     found.sort(key=lambda pair: (pair[1].span.start, pair[0].code, pair[1].message))
     return list(_placed(found, source, config)), file
+
+
+def _without_secrets(found: list[tuple[Rule, Hit]], source: Source) -> list[tuple[Rule, Hit]]:
+    """The same with the secrets that a hit points at taken out of what all of them say."""
+    secrets = {text for _, hit in found if hit.secret and len(text := source[hit.span].strip("\"'")) > 5}
+
+    def clean(text: str) -> str:
+        for secret in secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    if not secrets:
+        return found
+    return [(one, replace(hit, message=clean(hit.message), help=clean(hit.help))) for one, hit in found]
 
 
 def _about_comments(ignores: Ignores, config: Config) -> list[tuple[Rule, Hit]]:

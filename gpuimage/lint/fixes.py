@@ -43,10 +43,10 @@ def _together(source: Source, found: Sequence[Finding]) -> tuple[Source, list[st
     groups: list[Sequence[Fix]] = [fixes, *([one] for one in fixes)] if len(fixes) > 1 else [fixes]
     before = parse(source)
     for group in groups:
-        text, count = apply(source, group)
+        text, taken = apply(source, group)
         after = Source.of(text, bom=source.bom, encoding=source.encoding)
-        if count and text != source.text and _reads_alike(before, parse(after)) and _encodes(after):
-            return after, [one.says for one in group][:count]
+        if taken and text != source.text and _reads_alike(before, parse(after)) and _encodes(after):
+            return after, [one.says for one in taken]
     return None
 
 
@@ -68,22 +68,22 @@ def _encodes(source: Source) -> bool:
     return True
 
 
-def apply(source: Source, fixes: Iterable[Fix]) -> tuple[str, int]:
-    """The text with the fixes in it, and how many went in; one that overlaps an earlier one is left out."""
+def apply(source: Source, fixes: Iterable[Fix]) -> tuple[str, list[Fix]]:
+    """The text with the fixes in it, and those that went in; one that overlaps an earlier one is left out."""
     taken: list[Edit] = []
-    count = 0
+    done: list[Fix] = []
     for one in fixes:
         fresh = [edit for edit in one.edits if edit not in taken]
         if any(_overlap(edit, other) for edit in fresh for other in taken):
             continue
         taken += fresh
-        count += 1
+        done.append(one)
     text = source.text
     crlf = "\r\n" in text
     for edit in sorted(taken, key=lambda edit: (edit.span.start, edit.span.end), reverse=True):
         new = edit.text.replace("\r\n", "\n").replace("\n", "\r\n") if crlf else edit.text
         text = text[: edit.span.start] + new + text[edit.span.end :]
-    return text, count
+    return text, done
 
 
 def _overlap(one: Edit, other: Edit) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+
+from msgspec.structs import replace
 
 from gpuimage.dockerfile import Source
 from gpuimage.finding import FileReport, Finding, Report
@@ -27,12 +30,23 @@ def _file(file: FileReport, colour: bool) -> Iterator[str]:
         yield f"{path}: {_paint('error', 'error', colour)}: {visible(file.failure)}"
         yield ""
         return
+    source = _masked(file)
     for finding in file.findings:
-        yield from _finding(path, file.source, finding, colour)
+        yield from _finding(path, source, finding, colour)
     sentence = waste_sentence(file)
     if sentence:
         yield f"{path}: {sentence}"
         yield ""
+
+
+def _masked(file: FileReport) -> Source:
+    """The source as it may be shown: a report ends up in logs that more people read than the file."""
+    text = file.source.text
+    for finding in file.findings:
+        if finding.hit.secret:
+            start, end = finding.hit.span.start, finding.hit.span.end
+            text = text[:start] + re.sub(r"[^\n]", "*", text[start:end]) + text[end:]
+    return replace(file.source, text=text)
 
 
 def _finding(path: str, source: Source, finding: Finding, colour: bool) -> Iterator[str]:

@@ -70,7 +70,8 @@ def check(file: FileFacts) -> Iterator[Hit]:
             edit = Edit(Span(end, end), " --no-install-recommends")
             yield Hit(
                 call.call.span,
-                f"{call.call.name} also installs what {', '.join(large[:3]) or 'these packages'} only recommend",
+                f"{call.call.name} also installs what {', '.join(large[:3]) or 'these packages'} only "
+                f"{'recommends' if len(large) == 1 else 'recommend'}",
                 "add --no-install-recommends and name what is needed",
                 typical("apt-recommends") if large else None,
                 Fix("add --no-install-recommends", (edit,)),

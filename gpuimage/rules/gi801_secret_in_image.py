@@ -94,6 +94,7 @@ def _shapes(file: FileFacts, found: Sequence[Found]) -> Iterator[Hit]:
             f"{one.what} stands in this {instructions[at].keyword}: whoever has the file, or the history of the image, can read it",
             _REVOKE,
             fix=_without(file, step, one.start) if step else None,
+            secret=True,
         )
 
 
@@ -140,6 +141,7 @@ def _arguments(one: Instruction, *, ships: bool) -> Iterator[Hit]:
                 f"the default of {name} is a secret in the file, and stays in the image's history",
                 _REVOKE,
                 severity=_weight(default),
+                secret=True,
             )
         else:
             where = "the image's history" if ships else "the build's cache and provenance"
@@ -168,6 +170,7 @@ def _environment(file: FileFacts, stage: StageFacts, setting: Setting) -> Iterat
                 _REVOKE,
                 fix=_taken_out(file, setting),
                 severity=_weight(text),
+                secret=True,
             )
         return
     used = re.search(r"\$\{?(\w+)", text)
@@ -195,6 +198,7 @@ def _commands(file: FileFacts, stage: StageFacts, step: Step) -> Iterator[Hit]:
                 call.span,
                 f"{what} writes the secret into the home directory, and with it into this layer",
                 "give it to the one command that needs it, from RUN --mount=type=secret,…,env=…",
+                secret="$" not in call.text,
             )
 
 
@@ -210,7 +214,10 @@ def _spoken(call: Call) -> Iterator[Hit]:
         text = argument.raw.partition("=")[2] if argument.raw.startswith(f"{name}=") else argument.raw
         if names_secret(name) and _literal(text):
             yield Hit(
-                span, f"{name} is given a secret in so many words: it stays in the image's history", _REVOKE
+                span,
+                f"{name} is given a secret in so many words: it stays in the image's history",
+                _REVOKE,
+                secret=True,
             )
     for name, values in options(call.arguments, _OPTIONS).given.items():
         for value in values if name in _OPTIONS else ():
@@ -219,6 +226,7 @@ def _spoken(call: Call) -> Iterator[Hit]:
                     call.place(value),
                     f"{call.name} is given a secret by {name} in so many words: it stays in the image's history",
                     _REVOKE,
+                    secret=True,
                 )
 
 

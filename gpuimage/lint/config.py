@@ -172,10 +172,12 @@ class _Reader:
 
     def where(self, key: str) -> Location:
         """The line of a key, as far as it can be found."""
-        last = key.rpartition(".")[2].strip('"')
-        for number, line in enumerate(self.text.splitlines(), 1):
-            if re.match(rf"""\s*(\[.*)?["']?{re.escape(last)}["']?\s*[=.\]]""", line):
-                return Location(self.path, number, key=key)
+        last = re.escape(key.rpartition(".")[2].strip('"'))
+        lines = self.text.splitlines()
+        for begin in (r"\s*(\[.*)?", r".*[{,]\s*"):  # a key of its own, or one of a table within a line
+            for number, line in enumerate(lines, 1):
+                if re.match(rf"""{begin}["']?{last}["']?\s*[=.\]]""", line):
+                    return Location(self.path, number, key=key)
         return Location(self.path, key=key)
 
     def wrong(self, key: str, what: str, hint: str | None = None) -> SpecError:

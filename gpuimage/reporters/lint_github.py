@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpuimage.finding import Report
 from gpuimage.reporters.lint_words import message, summary, waste_sentence
+from gpuimage.reporters.visible import visible
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
@@ -32,7 +33,7 @@ def lint_github(report: Report) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return visible(text).replace("%", "%25").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

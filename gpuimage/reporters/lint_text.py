@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from gpuimage.dockerfile import Source
 from gpuimage.finding import FileReport, Finding, Report
-from gpuimage.reporters.lint_words import cost_sentence, fix_sentence, summary, visible, waste_sentence
+from gpuimage.reporters.lint_words import cost_sentence, fix_sentence, summary, waste_sentence
+from gpuimage.reporters.visible import visible
 
 _WIDE = 110  # columns of a source line that are shown
 _COLOURS = {"error": "31", "warning": "33", "note": "36"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from gpuimage.reporters.visible import visible
+
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     """The lines of a table."""
@@ -14,7 +16,7 @@ def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 def text(value: str) -> str:
     """Text on one line, with nothing in it that Markdown or HTML would read."""
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(value.split()))
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", visible(" ".join(value.split())))
 
 
 def fenced(lines: tuple[str, ...]) -> list[str]:

@@ -193,7 +193,7 @@ def _from(source: str, place: str, path: str, context: Context) -> tuple[str, st
 
 def _text(source: str, context: Context) -> tuple[str, str] | None:
     text = context.read(source)
-    return (text, source) if text is not None else None
+    return (text, posixpath.normpath(source)) if text is not None else None
 
 
 def _below(path: str, place: str) -> str | None:

@@ -15,7 +15,7 @@ from gpuimage.patterns import pattern
 
 _REQUIREMENT = pattern(
     r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[(?P<extras>[^\]]*)\])?\s*"
-    r"(?:@\s*(?P<url>\S+)|\(?(?P<spec>(?:[=<>!~].*?)?)\)?)\s*(?:;.*)?",
+    r"\(?(?P<spec>(?:[=<>!~].*?)?)\)?\s*(?:;.*)?",
     re.DOTALL,
 )
 _NAME = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?=\s*(?:\[|[=<>!~;@(]|$))")
@@ -80,9 +80,14 @@ def requirement(text: str | None, raw: str, span: Span) -> Wanted | None:
     shown = (text if text is not None else raw.strip("'\"")).strip()
     if not shown:
         return None
-    wheel = _WHEEL.fullmatch(
-        shown.partition("#")[0].partition("?")[0].rpartition("/")[2].replace("%2B", "+").partition("[")[0]
-    )
+    direct = re.match(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?\s*@\s*(\S+)", shown)
+    if direct and text is not None:
+        wheel = _wheel(direct[3])
+        version = wheel["version"] if wheel else None
+        return Wanted(
+            normalise(direct[1]), span, "", _extras(direct[2]), source=direct[3], wheel_version=version
+        )
+    wheel = _wheel(shown)
     if wheel:
         return Wanted(normalise(wheel["name"]), span, "", source=shown, wheel_version=wheel["version"])
     if _NOT_NAMES.match(shown) or ("/" in shown and "@" not in shown):
@@ -90,14 +95,19 @@ def requirement(text: str | None, raw: str, span: Span) -> Wanted | None:
         return Wanted(normalise(egg[1]) if egg else _repository(shown), span, "", source=shown)
     match = _REQUIREMENT.fullmatch(shown)
     if text is not None and match:
-        extras = frozenset(
-            normalise(extra.strip()) for extra in (match["extras"] or "").split(",") if extra.strip()
-        )
-        return Wanted(
-            normalise(match["name"]), span, (match["spec"] or "").strip(), extras, match["url"] or ""
-        )
+        return Wanted(normalise(match["name"]), span, (match["spec"] or "").strip(), _extras(match["extras"]))
     name = _NAME.match(shown)
     return Wanted(normalise(name[0]), span, None if text is None else shown[name.end() :]) if name else None
+
+
+def _wheel(source: str) -> re.Match[str] | None:
+    """The name of a wheel's file in a path or URL."""
+    file = source.partition("#")[0].partition("?")[0].rpartition("/")[2]
+    return _WHEEL.fullmatch(file.replace("%2B", "+").partition("[")[0])
+
+
+def _extras(text: str | None) -> frozenset[str]:
+    return frozenset(normalise(extra.strip()) for extra in (text or "").split(",") if extra.strip())
 
 
 def _repository(source: str) -> str:

@@ -263,3 +263,21 @@ def test_any_run_is_read_without_an_error_and_places_lie_in_the_source(text: str
             for word in call.program.command.words:
                 span = call.place(word)
                 assert 0 <= span.start <= span.end <= len(file.source.text)
+
+
+@pytest.mark.parametrize(
+    ("script", "directories"),
+    [
+        ("cd /a && x && (cd b && x) && x", ["/a", "/a/b", "/a"]),
+        ("(cd /a && x) && (cd b && x)", ["/a", "/w/b"]),
+        ("pushd /a && x && pushd b && x && popd && x && popd && x", ["/a", "/a/b", "/a", "/w"]),
+        ("x && y=$(cd /a && x) && x", ["/w", "/a", "/w"]),
+        ("bash -c 'cd /a && x' && x", ["/a", "/w"]),
+        ("((cd /a; x); x); x", ["/a", "/w", "/w"]),
+        ("if cd /a; then x; fi; x", ["/a", "/a"]),
+        ("popd; x", [None]),
+    ],
+)
+def test_a_command_runs_where_the_shell_stands(script: str, directories: list[str | None]) -> None:
+    found = run(f"WORKDIR /w\nRUN {script}\n")
+    assert [call.directory for call in found if call.name == "x"] == directories

@@ -49,7 +49,7 @@ class Command(Struct, frozen=True):
     """A simple command. `before` is the operator that joins it to what precedes ("" for the first).
 
     `inside` names what it stands in, outermost first: `if`, `for`, `while`, `case`, `(`, `{`, `$(`; `!` last where it is
-    negated.
+    negated. `shells` numbers the subshells among these, so that two that follow each other are told apart.
     """
 
     words: tuple[Argument, ...]
@@ -57,6 +57,7 @@ class Command(Struct, frozen=True):
     redirections: tuple[Redirection, ...] = ()
     before: str = ""
     inside: tuple[str, ...] = ()
+    shells: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -84,6 +85,9 @@ class _Reader(Struct):
     offset: int = 0
     """Where this script begins in the outermost one."""
     inside: tuple[str, ...] = ()
+    shells: tuple[int, ...] = ()
+    opened: list[int] = field(default_factory=lambda: [0])
+    """How many subshells the outermost script has opened so far."""
     own: dict[str, str | None] = field(default_factory=dict)
     at: int = 0
     bodies: list[Marker] = field(default_factory=list)
@@ -111,7 +115,8 @@ class _Reader(Struct):
                 yield command
                 before = ""
             for script, start in self.nested if self.inside.count("$(") < _DEEPEST else ():
-                yield from _Reader(script, self.value_of, start, (*self.inside, "$("), self.own).read()
+                inside, shells = (*self.inside, "$("), (*self.shells, self._number())
+                yield from _Reader(script, self.value_of, start, inside, shells, self.opened, self.own).read()
             self.nested.clear()
 
     def value_of(self, name: str) -> str | Undefined | None:
@@ -119,14 +124,20 @@ class _Reader(Struct):
         return self.own[name] if name in self.own else self.lookup(name)
 
     def _nest(self, operator: str) -> None:
-        if operator == "(":
-            self._enter("(")
+        if operator == "(" and self._enter("("):
+            self.shells += (self._number(),)
         elif operator == ")" and self.inside and self.inside[-1] == "(":
-            self.inside = self.inside[:-1]
+            self.inside, self.shells = self.inside[:-1], self.shells[:-1]
 
-    def _enter(self, kind: str) -> None:
-        if len(self.inside) < 5 * _DEEPEST:
+    def _number(self) -> int:
+        self.opened[0] += 1
+        return self.opened[0]
+
+    def _enter(self, kind: str) -> bool:
+        deep = len(self.inside) >= 5 * _DEEPEST
+        if not deep:
             self.inside += (kind,)
+        return not deep
 
     def _gap(self) -> None:
         """Pass over blanks, continued lines and comments."""
@@ -186,7 +197,7 @@ class _Reader(Struct):
             return None
         inside = (*self.inside, "!") if self.negated else self.inside
         self.negated = False
-        return Command(tuple(words), tuple(assignments), tuple(redirections), before, inside)
+        return Command(tuple(words), tuple(assignments), tuple(redirections), before, inside, self.shells)
 
     def _assign(self, assignments: list[tuple[str, Argument]]) -> None:
         """An assignment that may not happen makes the value unknown, no other."""

@@ -143,6 +143,7 @@ def _nested(
             ),
             before=inner.before or command.before,
             inside=(*command.inside, *inner.inside),
+            shells=(*command.shells, -1 - script.span.start, *inner.shells),  # a shell of its own
         )
         yield from _unwrapped(moved, lookup, through)
 

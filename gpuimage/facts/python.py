@@ -76,7 +76,9 @@ class PythonInstall(Struct, frozen=True, dict=True):
         return next((one for one in self.wanted if one.name in names), None)
 
     def variant(self, wanted: Wanted) -> str | None:
-        """The build of torch that is asked for: `cu124`, `cpu`, `rocm6.2`; None where the index decides."""
+        """The build of torch that is asked for: `cu124`, `cpu`, `rocm6.2`; None where the index decides, `?` unknown."""
+        if wanted.forked:
+            return "?"
         if _LOCAL.fullmatch(wanted.local):
             return wanted.local
         backend = self.given.last("--torch-backend") or self.call.step.variables.get("UV_TORCH_BACKEND")

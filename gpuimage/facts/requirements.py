@@ -45,6 +45,8 @@ class Wanted(Struct, frozen=True):
     index: str = ""
     """The index that a lock or a project's file names for it."""
     wheel_version: str | None = None
+    forked: bool = False
+    """Whether a lock holds several builds of it, of which the environment takes one."""
 
     @property
     def version(self) -> str | None:
@@ -213,10 +215,20 @@ def _rows(value: object) -> list[dict[str, Any]]:
 
 
 def locked(text: str, file: str, span: Span) -> Iterator[Wanted]:
-    """The packages of a uv.lock, poetry.lock or pdm.lock."""
+    """The packages of a uv.lock, poetry.lock or pdm.lock, each once."""
+    found: dict[str, Wanted] = {}
     for row in _rows(toml(text).get("package")):
         source = row.get("source")
         url = str(source.get("registry") or source.get("url") or "") if isinstance(source, dict) else ""
         name, version = row.get("name"), row.get("version")
         if isinstance(name, str) and isinstance(version, str):
-            yield Wanted(normalise(name), span, f"=={version}", file=file, locked=True, index=url)
+            one = Wanted(normalise(name), span, f"=={version}", file=file, locked=True, index=url)
+            before = found.get(one.name)
+            if before is None:
+                found[one.name] = one
+            elif before != one:
+                same = before.public == one.public
+                found[one.name] = replace(
+                    before, specifier=f"=={one.public}" if same else None, index="", forked=True
+                )
+    yield from found.values()

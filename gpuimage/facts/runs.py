@@ -172,20 +172,33 @@ def _quoted(text: str) -> str:
 def _read(step: Step, script: Script, source: Source) -> Iterator[Call]:
     found = list(islice(programs(script.text, step.lookup), MOST_PROGRAMS))
     assigned: dict[str, str | None] = {}
-    directory = step.workdir
+    directories: dict[tuple[int, ...], list[str | None]] = {(): [step.workdir]}
     strict = step.stops_on_errors(script.text)
     for program, tolerated in zip(found, _tolerated(found, strict=strict), strict=True):
         command = program.command
         name = program.name
         own = {key: value.value for key, value in command.assignments}
-        call = Call(program, step, script, {**assigned, **own}, directory, tolerated)
+        # A subshell begins where the one around it stands, and takes nothing back.
+        places = directories.get(command.shells)
+        if places is None:
+            outer = next(
+                directories[command.shells[:n]]
+                for n in range(len(command.shells) - 1, -1, -1)
+                if command.shells[:n] in directories
+            )
+            places = directories[command.shells] = outer[-1:]
+        call = Call(program, step, script, {**assigned, **own}, places[-1], tolerated)
         yield call
         if name in ("export", "declare", "typeset", "readonly"):
             assigned |= _exported(command, step.variables)
         elif name == "unset":
             assigned |= dict.fromkeys((str(word) for word in command.arguments), "")
-        elif name in ("cd", "pushd"):
-            directory = _changed(call)
+        elif name == "cd":
+            places[-1] = _changed(call)
+        elif name == "pushd":
+            places.append(_changed(call) if call.arguments else None)
+        elif name == "popd":
+            places[:] = places[:-1] or [None]
         elif name in _SHELLS or name.startswith("python"):
             yield from _fed(call, step, source)
 

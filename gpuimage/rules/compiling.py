@@ -18,6 +18,7 @@ from gpuimage.rules.shared import NEEDS_TORCH
 from gpuimage.rules.toolkits import toolkit
 
 _DATA = Path(__file__).resolve().parent.parent / "data"
+_OWN_ARCHS = pattern(r"['\"]-?-?(?:arch|gencode|gpu-architecture)\b")
 _VERBS = frozenset("build build_ext bdist_wheel bdist install develop editable_wheel".split())
 _SOURCES = pattern(r"(?:^|[\s;&|({])(?:\.|source|eval)\s")
 _INSTALLS = pattern(r"pip|setup\.py|\buv\b")
@@ -126,9 +127,12 @@ def _installed(file: FileFacts, install: PythonInstall) -> Iterator[Build]:
             if wanted.file or not wanted.from_source or not install.no_isolation:
                 continue
             text = _setup_text(file, call, wanted.source) if local else None
-            if text is not None and "CUDAExtension" not in text and "cpp_extension" not in text:
+            if text is not None and "cpp_extension" not in text:
                 continue
-            sure = text is not None and "CUDAExtension" in text
+            needs = _needs_archs(text) if text is not None else None
+            if needs is False:
+                continue
+            sure = bool(needs)
             yield Build(
                 call, wanted.span, name or wanted.source, None, sure or _forced(call), False, install, wanted
             )
@@ -177,9 +181,10 @@ def _setup(file: FileFacts, call: Call) -> Build | None:
     if _inside_clone(file, call, source):
         return None  # one part of a repository is as likely a binding without CUDA code
     text = _setup_text(file, call, source)
-    if text is not None and "CUDAExtension" not in text:
+    needs = _needs_archs(text) if text is not None else None
+    if needs is False:
         return None
-    sure = text is not None or _forced(call)
+    sure = bool(needs) or _forced(call)
     return Build(call, span, name, None, sure, False, None, None)
 
 
@@ -213,6 +218,13 @@ def _inside_clone(file: FileFacts, call: Call, source: str) -> bool:
     return path is not None and any(
         path.startswith(place.rstrip("/") + "/") for place, _ in _clones(file, call.step)
     )
+
+
+def _needs_archs(setup: str) -> bool | None:
+    """Whether a setup.py has torch's builder choose the architectures; None where that hangs on the machine."""
+    if "CUDAExtension" not in setup or _OWN_ARCHS.search(setup):
+        return False
+    return None if "is_available" in setup else True
 
 
 def _setup_text(file: FileFacts, call: Call, source: str) -> str | None:
@@ -254,6 +266,9 @@ def _torch(file: FileFacts, stage: StageFacts) -> Iterator[tuple[int, str]]:
             torch = install.find("torch")
             if torch is not None:
                 variant = install.variant(torch)
+                if variant == "?":
+                    yield start, "unknown"
+                    return
                 yield start, "cuda" if variant is None or variant.startswith("cu") else "other"
                 return
             if not install.no_deps and any(

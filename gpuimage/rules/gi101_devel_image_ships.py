@@ -31,19 +31,20 @@ CMD ["/app/run"]
 ```
 
 ## Not judged
-Images for development (`deploy = "dev"`, or a last stage that is named so), bases whose flavor only the build knows, and whether a program compiles at run
-time by itself: Triton needs only a C compiler, NVRTC and NVCC users need parts of the toolkit.
+Images for development (`deploy = "dev"`, or a last stage that is named so), bases whose flavor only the build knows, and what compiles at
+run time by itself, but for the projects that the tables know to call nvcc (deepspeed, flashinfer): with these the finding is a
+note. Triton needs only a C compiler, and what uses NVRTC only its library.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuimage.facts import FileFacts
+from gpuimage.facts import FileFacts, StageFacts
 from gpuimage.finding import Hit, Rule
 from gpuimage.patterns import pattern
 from gpuimage.rules.costs import flavor_difference
-from gpuimage.rules.shared import head_of
+from gpuimage.rules.shared import head_of, wheel_facts
 
 _TO_BUILD = pattern(r"(.*[-_])?(dev|devel|develop|build|builder)([-_].*)?")
 
@@ -54,12 +55,32 @@ def check(file: FileFacts) -> Iterator[Hit]:
         return
     for stage in file.targets:
         if stage.root.flavor == "devel" and not _TO_BUILD.fullmatch(stage.stage.name or ""):
+            compiles = _compiles_at_run(file, stage)
+            if compiles:
+                yield Hit(
+                    head_of(file, stage),
+                    f"the devel image {stage.root.text} ships; {compiles} calls its compiler when it runs, and the rest of "
+                    "it is never loaded",
+                    "take the base image and the packages of nvcc and the headers alone",
+                    severity="note",
+                )
+                continue
             yield Hit(
                 head_of(file, stage),
                 f"the devel image {stage.root.text} ships: compilers, headers and static libraries that a service never loads",
                 "compile in a stage of its own and copy the results into a runtime or base image",
                 cost=flavor_difference(stage.root, "runtime"),
             )
+
+
+def _compiles_at_run(file: FileFacts, stage: StageFacts) -> str:
+    """A project of the image that compiles CUDA code when it is used; "" for none that is known."""
+    for install in file.shipped_python(stage):
+        for wanted in install.wanted:
+            facts = wheel_facts(wanted)
+            if facts is not None and facts.needs_nvcc == "run":
+                return wanted.name
+    return ""
 
 
 RULE = Rule("GI101", "devel-image-ships", "warning", check)

@@ -87,7 +87,7 @@ def _kept(install: PythonInstall, one: Wanted, before: tuple[str | None, str | N
     upgraded = install.given.has("-U", "--upgrade", "--force-reinstall", "-I", "--ignore-installed")
     if install.no_deps and not upgraded and not one.version:
         return True
-    if install.constrained:
+    if install.constrained or one.forked:
         return True
     if one.specifier is None:
         return True  # only the build knows which version

@@ -51,7 +51,7 @@ def check(file: FileFacts) -> Iterator[Hit]:
                 or install.tool in ("uv-sync", "poetry", "pdm", "pipenv")
             ):
                 continue
-            found = [one for one in install.wanted if _free(one)]
+            found = [one for one in install.wanted if _free(one) and not _no_cuda(install, one)]
             if found and not (
                 stage.root.kind in ("pytorch", "ngc-torch") and all(one.name == "torch" for one in found)
             ):
@@ -62,6 +62,12 @@ def _free(one: Wanted) -> bool:
     if one.name not in _LIBRARIES or one.source or one.locked or one.specifier is None:
         return False
     return "==" not in one.specifier and "<" not in one.specifier and "~=" not in one.specifier
+
+
+def _no_cuda(install: PythonInstall, one: Wanted) -> bool:
+    """Whether an index for the CPU or ROCm is named, which holds no CUDA build."""
+    variant = install.variant(one)
+    return variant is not None and not variant.startswith("cu")
 
 
 def _hit(install: PythonInstall, found: list[Wanted]) -> Hit:

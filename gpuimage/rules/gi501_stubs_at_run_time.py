@@ -46,6 +46,7 @@ from gpuimage.finding import Edit, Fix, Hit, Rule
 from gpuimage.patterns import pattern
 from gpuimage.rules.environment import Part, Setting, offset_in, settings
 from gpuimage.rules.shared import shipped_steps
+from gpuimage.rules.toolkits import toolkit
 
 _STUBS = pattern(r"(?i)(cuda|nvidia|/lib(64)?/).*\bstubs/?$|/lib(64)?/stubs/?$")
 _VARIABLE = "LD_LIBRARY_PATH"
@@ -56,7 +57,7 @@ def check(file: FileFacts) -> Iterator[Hit]:
     if "stubs" not in file.source.text:
         return
     for stage in file.targets:
-        yield from _environment(stage)
+        yield from _environment(file, stage)
     for stage, step in shipped_steps(file):
         if step.instruction.keyword == "RUN" and "stubs" in file.source[step.instruction.span]:
             for call in step.calls:
@@ -64,7 +65,7 @@ def check(file: FileFacts) -> Iterator[Hit]:
                 yield from _linked(file, stage, call)
 
 
-def _environment(stage: StageFacts) -> Iterator[Hit]:
+def _environment(file: FileFacts, stage: StageFacts) -> Iterator[Hit]:
     """The elements of LD_LIBRARY_PATH that are left at the end."""
     found: list[tuple[Setting, Part]] = []
     for setting in settings(stage, _VARIABLE):
@@ -78,6 +79,9 @@ def _environment(stage: StageFacts) -> Iterator[Hit]:
             "the driver's, stops with CUDA_ERROR_STUB_LIBRARY (34)",
             "leave it out; for linking, LIBRARY_PATH or a variable of the one RUN is enough",
             fix=_without(stage, setting, part),
+            severity="note"
+            if toolkit(file, stage.end).present is False
+            else None,  # there are no stubs to be found
         )
 
 

@@ -44,6 +44,9 @@ _CACHES = pattern(
 _SMALL = pattern(
     r"(?i)\.(sh|bash|py|txt|template|tmpl|json|ya?ml|toml|cfg|conf|ini|lock|patch|diff|list|key|asc|gpg|pub|repo|md|env)$"
 )
+_WORTH = 10**6  # bytes
+# What a build makes in a tree that was copied or cloned; it came with neither.
+_BUILT = pattern(r"/(build|dist|_skbuild|__pycache__|CMakeFiles|CMakeCache\.txt|[^/]*\.egg-info)(/|$)")
 # Files of the base that people delete in the hope of a smaller image.
 _OF_BASE = pattern(r"/usr/local/cuda[^/]*(/.*)?|/opt/nvidia(/.*)?")
 
@@ -75,16 +78,22 @@ def _judge(file: FileFacts, change: Change, earlier: Sequence[Made], cuda_base: 
     # A script or a list weighs nothing that is worth a word.
     if before and not (_SMALL.search(before[-1].source) and before[-1].kind == "copied"):
         last = before[-1]
+        whole = covers(path, last.path)
+        cost = bytes_of(file, last, of=key(last.step)) if whole else None
+        if (cost is not None and cost.high < _WORTH) or (not whole and _BUILT.search(path)):
+            return
         line = last.step.instruction.line
         what = {"copied": "copied", "fetched": "downloaded", "cloned": "cloned", "unpacked": "unpacked"}[
             last.kind
         ]
         yield Hit(
             change.span,
-            f"{path} was {what} in line {line}, an earlier layer: deleting it here frees nothing",
+            f"{path} was {what} in line {line}, an earlier layer: deleting it here frees nothing"
+            if whole
+            else f"{path} lies in what was {what} in line {line}, an earlier layer: deleting it here frees nothing",
             "delete it in the RUN that made it, or make it in a stage of its own",
-            bytes_of(file, last, of=key(last.step)) if covers(path, last.path) else None,
-            severity="note" if last.kind == "copied" and _is_small_file(last.source) else None,
+            cost,
+            severity="note" if not whole or (last.kind == "copied" and _is_small_file(last.source)) else None,
         )
     elif (
         not before

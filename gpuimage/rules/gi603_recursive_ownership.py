@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuimage.facts import Change, FileFacts, StageFacts, covers
+from gpuimage.facts import Call, Change, FileFacts, StageFacts, covers
 from gpuimage.finding import Cost, Hit, Rule
 from gpuimage.patterns import pattern
 from gpuimage.rules.costs import torch_bytes
@@ -92,6 +92,11 @@ def _judge(file: FileFacts, stage: StageFacts, change: Change) -> Iterator[Hit]:
     yield _hit(change, f"what line {lines} put there", cost, "warning" if heavy else "note")
 
 
+def _may_not_run(call: Call) -> bool:
+    """Whether it stands in a branch, so that a build may pass it by."""
+    return bool({"if", "case"} & set(call.program.command.inside))
+
+
 def _hit(change: Change, what: str, cost: Cost | None, severity: str) -> Hit:
     name = change.call.name
     return Hit(
@@ -99,7 +104,7 @@ def _hit(change: Change, what: str, cost: Cost | None, severity: str) -> Hit:
         f"{name} -R on {change.path} in a layer of its own stores {what} a second time",
         f"use COPY --{'chmod' if name == 'chmod' else 'chown'}, or run {name} in the RUN that makes the files",
         cost,
-        severity="warning" if severity == "warning" else "note",
+        severity="warning" if severity == "warning" and not _may_not_run(change.call) else "note",
     )
 
 

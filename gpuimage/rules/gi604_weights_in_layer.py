@@ -134,7 +134,7 @@ def _hit(call: Call, what: str) -> Hit:
     shown = re.sub(r"//[^/@\s]+@", "//", what)
     return Hit(
         call.span,
-        f"model weights ({shown}) are downloaded into a layer: they are pushed and pulled with every image",
+        f"{'large files' if 'git lfs' in shown else 'model weights'} ({shown}) are downloaded into a layer: they are pushed and pulled with every image",
         "mount them when the container runs, or keep them in a layer of their own before the code",
     )
 

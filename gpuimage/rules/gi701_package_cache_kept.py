@@ -58,7 +58,9 @@ def check(file: FileFacts) -> Iterator[Hit]:
 def _hit(install: PythonInstall) -> Hit:
     tool = install.tool.partition("-")[0]
     heavy = next((one for one in install.wanted if one.name in HEAVY and not _cpu(install)), None)
-    cost: Cost | None = torch_cache() if heavy is not None and not heavy.source else None
+    # tensorflow alone brings no CUDA wheels; what it weighs is not measured.
+    measured = heavy is not None and not heavy.source and heavy.name != "tensorflow"
+    cost: Cost | None = torch_cache() if measured else None
     what = f"the wheels of {heavy.name} and all that it needs" if heavy else "what it downloads"
     flag = "--no-cache-dir" if tool == "pip" else "--no-cache"
     fix = _fix(install, flag) if tool in ("pip", "uv") else None

@@ -72,12 +72,13 @@ def _cleaned(file: FileFacts, step: Step, install: CondaInstall) -> bool:
 
 
 def _hit(step: Step, install: CondaInstall) -> Hit:
-    heavy = any(_GPU.fullmatch(one.name) for one in install.packages)
+    cpu = any(one.name == "cpuonly" or one.name.endswith("-cpu") for one in install.packages)
+    heavy = any(_GPU.fullmatch(one.name) for one in install.packages) and not cpu
     return Hit(
         install.call.span,
         f"{install.tool} keeps the packages that it downloads in pkgs/, and nothing in this layer cleans them",
         f"end this RUN with `{_tool(install)} clean -afy`, or mount a cache over pkgs",
-        typical("conda-packages") if heavy or install.file else None,
+        typical("conda-packages") if heavy else None,
         _fix(step, install),
         "warning" if heavy or install.file or not install.complete else "note",
     )

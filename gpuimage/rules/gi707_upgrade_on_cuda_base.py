@@ -59,7 +59,7 @@ def check(file: FileFacts) -> Iterator[Hit]:
                 call.call.span,
                 f"{call.call.name} {call.verb} moves the CUDA packages of {stage.root.text} and stores each a second time",
                 "take a newer tag, or upgrade single packages by name",
-                typical("upgrade"),
+                None if stage.root.flavor == "base" else typical("upgrade"),
             )
 
 

@@ -113,7 +113,8 @@ def _serves(stage: StageFacts) -> bool:
     """Whether the image starts something that listens."""
     own = [one for one in (step.instruction for step in stage.chain) if not one.onbuild and not one.problem]
     starts = [one for one in own if one.keyword in ("CMD", "ENTRYPOINT")]
-    listens = any(one.keyword == "EXPOSE" for one in own)
+    # A daemon for ssh changes to the user who logs in.
+    listens = any(one.keyword == "EXPOSE" and set(one.texts) - {"22", "22/tcp"} for one in own)
     return bool(starts) and (listens or any(_SERVER.search(" ".join(one.texts)) for one in starts))
 
 

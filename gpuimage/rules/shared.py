@@ -65,6 +65,8 @@ def brings_cuda(install: PythonInstall, wanted: Wanted) -> bool | None:
     """Whether a project brings the CUDA libraries along as wheels or within; None where nobody knows."""
     if wanted.name in TORCH:
         variant = install.variant(wanted)
+        if variant == "?":
+            return None
         if variant is not None:
             return variant.startswith("cu")
         if wanted.name != "torch":

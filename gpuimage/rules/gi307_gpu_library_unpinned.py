@@ -52,6 +52,10 @@ def check(file: FileFacts) -> Iterator[Hit]:
             ):
                 continue
             found = [one for one in install.wanted if _free(one) and not _no_cuda(install, one)]
+            if stage.root.kind in ("other", "unknown"):
+                found = [
+                    one for one in found if not one.file
+                ]  # what the base may hold meets such a requirement
             if found and not (
                 stage.root.kind in ("pytorch", "ngc-torch") and all(one.name == "torch" for one in found)
             ):

@@ -80,7 +80,7 @@ def _judge(file: FileFacts, change: Change, earlier: Sequence[Made], cuda_base: 
         last = before[-1]
         whole = covers(path, last.path)
         cost = bytes_of(file, last, of=key(last.step)) if whole else None
-        if (cost is not None and cost.high < _WORTH) or (not whole and _BUILT.search(path)):
+        if (cost is not None and cost.high < _WORTH) or (not whole and not _came_with(file, last, path)):
             return
         line = last.step.instruction.line
         what = {"copied": "copied", "fetched": "downloaded", "cloned": "cloned", "unpacked": "unpacked"}[
@@ -107,6 +107,15 @@ def _judge(file: FileFacts, change: Change, earlier: Sequence[Made], cuda_base: 
             "take a smaller base, or copy what is needed from this one in a stage",
             severity="note",
         )
+
+
+def _came_with(file: FileFacts, one: Made, path: str) -> bool:
+    """Whether a path below a copied or cloned tree came with it, as far as that can be told."""
+    if _BUILT.search(path):
+        return False
+    if one.copy is None or one.copy.from_ or not file.context.holds(one.source):
+        return True
+    return file.context.exists(posixpath.join(one.source, posixpath.relpath(path, one.path)))
 
 
 def _is_small_file(source: str) -> bool:

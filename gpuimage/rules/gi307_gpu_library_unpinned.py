@@ -43,15 +43,21 @@ _LIBRARIES = frozenset(
 
 def check(file: FileFacts) -> Iterator[Hit]:
     """Look at every install of a layer that ships."""
+    pinned: set[str] = set()
     for stage, step in shipped_steps(file):
         for install in file.python(step):
+            found = [
+                one
+                for one in install.wanted
+                if _free(one) and install.variant(one) is None and not _met(install, one, pinned)
+            ]
+            pinned |= {one.name for one in install.wanted if one.version}
             if (
                 stage.root.kind == "rocm"
                 or install.constrained
                 or install.tool in ("uv-sync", "poetry", "pdm", "pipenv")
             ):
                 continue
-            found = [one for one in install.wanted if _free(one) and not _no_cuda(install, one)]
             if stage.root.kind in ("other", "unknown"):
                 found = [
                     one for one in found if not one.file
@@ -62,16 +68,15 @@ def check(file: FileFacts) -> Iterator[Hit]:
                 yield _hit(install, found)
 
 
+def _met(install: PythonInstall, one: Wanted, pinned: set[str]) -> bool:
+    """Whether the exact version of an earlier install meets it, so that nothing new comes."""
+    return one.name in pinned and not install.given.has("-U", "--upgrade", "--force-reinstall")
+
+
 def _free(one: Wanted) -> bool:
     if one.name not in _LIBRARIES or one.source or one.locked or one.specifier is None:
         return False
     return "==" not in one.specifier and "<" not in one.specifier and "~=" not in one.specifier
-
-
-def _no_cuda(install: PythonInstall, one: Wanted) -> bool:
-    """Whether an index for the CPU or ROCm is named, which holds no CUDA build."""
-    variant = install.variant(one)
-    return variant is not None and not variant.startswith("cu")
 
 
 def _hit(install: PythonInstall, found: list[Wanted]) -> Hit:

@@ -267,7 +267,8 @@ def _final(
     steps.extend(_environment(draft, driver))
     steps.append(_app(draft))
     steps.append(_labels(draft, cuda, base, arch, driver))
-    return Stage(None, base.reference, base.because, tuple(steps), _platform(draft))
+    # The name tells readers, and linters, that compilers are meant to be in it.
+    return Stage("devel" if devel else None, base.reference, base.because, tuple(steps), _platform(draft))
 
 
 def _packages(draft: Draft, cuda: CudaChoice, base: Base) -> Apt | None:

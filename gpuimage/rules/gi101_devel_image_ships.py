@@ -42,11 +42,8 @@ from collections.abc import Iterator
 
 from gpuimage.facts import FileFacts, StageFacts
 from gpuimage.finding import Hit, Rule
-from gpuimage.patterns import pattern
 from gpuimage.rules.costs import flavor_difference
-from gpuimage.rules.shared import head_of, wheel_facts
-
-_TO_BUILD = pattern(r"(.*[-_])?(dev|devel|develop|build|builder)([-_].*)?")
+from gpuimage.rules.shared import head_of, is_to_build, wheel_facts
 
 
 def check(file: FileFacts) -> Iterator[Hit]:
@@ -54,7 +51,7 @@ def check(file: FileFacts) -> Iterator[Hit]:
     if file.settings.deploy == "dev":
         return
     for stage in file.targets:
-        if stage.root.flavor == "devel" and not _TO_BUILD.fullmatch(stage.stage.name or ""):
+        if stage.root.flavor == "devel" and not is_to_build(stage):
             compiles = _compiles_at_run(file, stage)
             if compiles:
                 yield Hit(

@@ -62,19 +62,23 @@ def _ended(base: Base) -> tuple[str, str]:
     found = cuda_tag(tag.version, tag.flavor, cudnn=base.cudnn, os=tag.os)
     if not isinstance(found, CudaImage) or not found.end_of_life:
         return "", ""
+    if "point release" in found.end_of_life_because and _newer(base) is None:
+        return "", ""  # there is a newer one, but of this flavor and system no tag of it is known
     # The images of an ended driver branch or an older point release are still there for a time.
     moved = "end-of-life folder" in found.end_of_life_because
     return ("warning" if moved else "note"), found.end_of_life_because
 
 
-def _help(base: Base) -> str:
+def _newer(base: Base) -> CudaImage | None:
+    """The same image of a newer point release, as far as one is known."""
     tag = base.cuda_tag
     newest = cuda_tag(tag.minor, tag.flavor, cudnn=base.cudnn, os=tag.os) if tag else None
-    if (
-        isinstance(newest, CudaImage)
-        and newest.version != (tag.version if tag else "")
-        and newest.end_of_life is not True
-    ):
+    return newest if isinstance(newest, CudaImage) and tag and newest.version != tag.version else None
+
+
+def _help(base: Base) -> str:
+    newest = _newer(base)
+    if newest is not None and newest.end_of_life is not True:
         return f"take {newest.reference}"
     return "take a supported CUDA, or keep a copy of the image in a registry of your own"
 

@@ -36,7 +36,7 @@ from collections.abc import Iterator
 from gpuimage.facts import FileFacts, PythonInstall, StageFacts, Wanted
 from gpuimage.finding import Hit, Rule
 from gpuimage.rules.costs import flavor_difference
-from gpuimage.rules.shared import NEEDS_TORCH, brings_cuda, head_of, uses_base_cuda, wheel_facts
+from gpuimage.rules.shared import NEEDS_TORCH, brings_cuda, head_of, is_to_build, uses_base_cuda, wheel_facts
 
 
 def check(file: FileFacts) -> Iterator[Hit]:
@@ -44,6 +44,8 @@ def check(file: FileFacts) -> Iterator[Hit]:
     for stage in file.targets:
         if stage.root.kind != "cuda" or stage.root.flavor in ("base", None) or uses_base_cuda(file, stage):
             continue
+        if stage.root.flavor == "devel" and is_to_build(stage):
+            continue  # its toolkit is what it is there for
         found = _bringing(file, stage)
         if found is not None:
             install, wanted = found

@@ -116,6 +116,14 @@ def built_steps(file: FileFacts) -> Iterator[Step]:
             yield from stage.steps
 
 
+_TO_BUILD = pattern(r"(.*[-_])?(dev|devel|develop|build|builder)([-_].*)?")
+
+
+def is_to_build(stage: StageFacts) -> bool:
+    """Whether an image is for compiling, by its stage's name."""
+    return _TO_BUILD.fullmatch(stage.stage.name or "") is not None
+
+
 # Programs and packages that use the CUDA libraries of a base.
 _USERS = pattern(r"nvcc|trtexec|ffmpeg|cmake|ninja|make|cargo|go|bazel")
 _USING = pattern(

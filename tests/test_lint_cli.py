@@ -5,13 +5,17 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gpuimage import cli
+from gpuimage.reporters.rules import RULES_REPORTERS
+from gpuimage.rules import every
 
 BAD = "FROM nvidia/cuda:12.8.1-base-ubuntu22.04\nENV NVIDIA_DRIVER_CAPABILITIES=compute,utilty\n"
 CLEAN = "FROM python:3.12.8-slim-bookworm\nUSER 10001\n"
@@ -197,3 +201,57 @@ def test_lint_loads_nothing_that_only_builds_need(tmp_path: Path) -> None:
         [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=True, env=os.environ
     )
     assert done.stderr.split() == []
+
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_the_readme_shows_what_lint_says(lint) -> None:  # type: ignore[no-untyped-def]
+    text = README.read_text(encoding="utf-8")
+    section = text[text.index("### lint\n") :]
+    blocks = re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL)
+    write("Dockerfile", next(body for kind, body in blocks if kind == "dockerfile"))
+    shown = [body for kind, body in blocks if kind == "console"][:2]
+    assert shown[0] == "$ gpuimage lint\n" + lint()[1]
+    assert shown[1] == "$ gpuimage lint --diff\n" + lint("--diff")[1]
+
+
+def test_the_readme_shows_a_config_that_is_one(lint) -> None:  # type: ignore[no-untyped-def]
+    text = README.read_text(encoding="utf-8")
+    config = re.search(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert config
+    write("pyproject.toml", config[1])
+    write("Dockerfile", CLEAN)
+    assert lint()[0] == 0
+
+
+def test_rules_md_is_what_the_rules_say() -> None:
+    written = (README.parent / "RULES.md").read_text(encoding="utf-8")
+    assert written == RULES_REPORTERS["markdown"](every())
+    assert f"{len(every())} rules" in README.read_text(encoding="utf-8")
+
+
+def test_the_github_action_runs_its_own_script(work: Path) -> None:
+    steps = yaml.safe_load((README.parent / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+    script = next(step["run"] for step in steps if step["name"] == "Lint")
+    program = work / "runner" / "gpuimage" / "bin" / "gpuimage"
+    program.parent.mkdir(parents=True)
+    program.symlink_to(Path(sys.executable).with_name("gpuimage"))
+    write("docker/Dockerfile", BAD)
+    summary = work / "summary.md"
+
+    def run(paths: str, fail_on: str) -> subprocess.CompletedProcess[str]:
+        env = os.environ | {
+            "RUNNER_TEMP": str(work / "runner"), "GITHUB_STEP_SUMMARY": str(summary), "PATHS": paths, "FAIL_ON": fail_on,
+            "MAX_WASTE": "", "SARIF": "lint.sarif",
+        }  # fmt: skip
+        return subprocess.run(
+            ["bash", "-c", script], cwd=work, env=env, capture_output=True, text=True, check=False
+        )
+
+    done = run("docker", "warning")
+    assert done.returncode == 1, done.stderr
+    assert "::error file=docker/Dockerfile,line=2" in done.stdout
+    assert "GI503" in summary.read_text(encoding="utf-8")
+    assert json.loads((work / "lint.sarif").read_text(encoding="utf-8"))["version"] == "2.1.0"
+    assert run("docker/D*", "never").returncode == 0

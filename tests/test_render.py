@@ -13,6 +13,7 @@ from pathlib import Path
 import dockerfile  # BuildKit's own parser, from PyPI
 import pytest
 
+from gpuimage.lint.run import lint_bytes
 from gpuimage.lock import lock_path, read_lock
 from gpuimage.plan import plan
 from gpuimage.render import Rendered, render
@@ -90,6 +91,38 @@ def test_every_decision_that_makes_a_step_stands_as_a_comment_above_it(name: str
     text = rendered(EXAMPLES / name / "spec.yaml").dockerfile
     for paragraph in text.split("\n\n"):
         assert paragraph.startswith("# "), paragraph
+
+
+SPECS = {
+    "torch": 'python: "3.13"\ngpus: [A10G, L4]\nwheels: [torch==2.13.0, torchvision]\n',
+    "torch of an index": "wheels: [torch==2.8.0]\nindex: cu128\n",
+    "no GPU": "wheels: [fastapi]\n",
+    "torch for the CPU": "wheels: [torch==2.9.1]\nindex: cpu\n",
+    "system CUDA": 'wheels: [onnxruntime-gpu==1.31.1]\ncuda: "13.0"\n',
+    "a compiler of CUDA at run time": 'wheels: [torch==2.13.0]\narch: "9.0"\njit: nvcc\n',
+    "a C compiler at run time": 'wheels: [torch==2.13.0, triton]\narch: "9.0"\njit: triton\n',
+    "an extension": 'wheels: [torch==2.9.1]\ncuda: "13.0"\narch: "8.0;9.0+PTX"\ncompile: [{package: flash-attn==2.8.3}]\n',
+    "a workbench": 'flavor: devel\ncuda: "13.0"\narch: "8.9"\nwheels: [torch==2.9.1]\napt: [git]\n',
+    "packages and a cache of its own": "wheels: [torch==2.9.1]\napt: [libgl1]\nbuild: {cache: none}\n",
+    "an app as root": "wheels: [torch==2.9.1]\napp: {command: [python3, -m, http.server], user: root}\n",
+    "another base": "base: python:3.12-slim-bookworm\nwheels: [torch==2.9.1]\n",
+}
+
+
+@pytest.mark.parametrize("text", SPECS.values(), ids=SPECS)
+def test_our_own_linter_finds_nothing_in_what_is_rendered(tmp_path: Path, text: str) -> None:
+    made = make(tmp_path, text)
+    (report,) = lint_bytes(made.dockerfile.encode(), tmp_path / "Dockerfile").files
+    found = [f"{one.rule.code}:{one.line} {one.hit.message}" for one in report.findings]
+    root = [one for one in found if one.startswith("GI802")]
+    assert found == (root if "user: root" in text else [])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_our_own_linter_finds_nothing_in_an_example(name: str) -> None:
+    path = EXAMPLES / name / "Dockerfile"
+    (report,) = lint_bytes(path.read_bytes(), path).files
+    assert [one.hit.message for one in report.findings] == []
 
 
 def test_the_header_names_spec_tool_and_data(tmp_path: Path) -> None:

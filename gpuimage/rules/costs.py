@@ -54,7 +54,7 @@ def flavor_difference(base: Base, smaller: str) -> Cost | None:
             low + (cudnn.low if smaller == "base" else 0),
             high + (cudnn.high if smaller == "base" else 0),
         )
-    basis = f"nvidia/cuda {base.flavor} against {smaller}: {own.basis}; {other.basis}"
+    basis = f"nvidia/cuda {base.flavor} against {smaller} ({own.source})"
     return Cost(low, high, basis, of="base") if high else None
 
 

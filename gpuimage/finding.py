@@ -100,6 +100,11 @@ class Rule(Struct, frozen=True):
         return self.page.partition("\n")[0]
 
     @property
+    def about_size(self) -> bool:
+        """Whether what it finds costs bytes, as its page says."""
+        return "## Cost\nNo bytes" not in self.page
+
+    @property
     def family(self) -> str:
         """The name of its family."""
         return FAMILIES[self.code[2]]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 import atheris
@@ -35,8 +36,10 @@ def main() -> None:
     """Fuzz for so many seconds, from the case files as seeds."""
     budget = sys.argv[1] if len(sys.argv) > 1 else "60"
     seeds = Path(__file__).parent / "lint_cases"
-    atheris.Setup([sys.argv[0], f"-max_total_time={budget}", "-max_len=4096", "-timeout=20", str(seeds)], one)
-    atheris.Fuzz()
+    with tempfile.TemporaryDirectory() as found:  # what leads to new code is written into the first directory
+        options = [f"-max_total_time={budget}", "-max_len=4096", "-timeout=20", found, str(seeds)]
+        atheris.Setup([sys.argv[0], *options], one)
+        atheris.Fuzz()
 
 
 if __name__ == "__main__":

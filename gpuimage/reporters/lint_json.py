@@ -5,7 +5,7 @@
             "waste": {"low", "high", "image_low", "image_high"} in bytes, the last two null where unknown,
             "findings": [{"rule", "name", "severity", "message", "help",
                           "line", "column", "end_line", "end_column"  (from 1, ends excluded),
-                          "cost": null or {"low", "high", "basis"} in bytes,
+                          "cost": null (no bytes, or not known) or {"low", "high", "basis"} in bytes,
                           "fix": null or {"says", "safe", "edits": [{"start", "end": {"line", "column"}, "text"}]},
                           "fingerprint"}]}],
  "summary": {"error", "warning", "note", "files", "fixed"}}

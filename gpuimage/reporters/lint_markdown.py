@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuimage.finding import FileReport, Report
-from gpuimage.reporters.lint_words import summary, waste_sentence
+from gpuimage.reporters.lint_words import cost_sentence, summary, waste_sentence
 from gpuimage.reporters.markdown_words import table, text
 from gpuimage.units import span
 
@@ -33,7 +33,7 @@ def _file(file: FileReport) -> Iterator[str]:
             one.severity,
             f"{one.rule.code} {one.rule.name}",
             one.hit.message + (f" — {one.hit.help}" if one.hit.help else ""),
-            span(one.hit.cost.low, one.hit.cost.high) if one.hit.cost else "",
+            span(one.hit.cost.low, one.hit.cost.high) if one.hit.cost else cost_sentence(one),
         )
         for one in file.findings
     ]

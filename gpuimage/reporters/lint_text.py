@@ -60,8 +60,9 @@ def _finding(path: str, source: Source, finding: Finding, colour: bool) -> Itera
     yield f"  {gutter} | {_paint(caret, finding.severity, colour)}"
     if hit.help:
         yield f"  {gutter} = help: {visible(hit.help)}"
-    if hit.cost:
-        yield f"  {gutter} = cost: {visible(cost_sentence(hit.cost))}"
+    cost = cost_sentence(finding)
+    if cost:
+        yield f"  {gutter} = cost: {visible(cost)}"
     if hit.fix:
         yield f"  {gutter} = fix: {visible(fix_sentence(hit.fix))}"
     yield ""

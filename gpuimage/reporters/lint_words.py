@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from gpuimage.finding import Cost, FileReport, Finding, Fix, Report
+from gpuimage.finding import FileReport, Finding, Fix, Report
 from gpuimage.units import size, span
 
 
-def cost_sentence(cost: Cost) -> str:
-    """`2.00 GB to 3.00 GB (basis)`."""
-    return f"{span(cost.low, cost.high)} ({cost.basis})"
+def cost_sentence(finding: Finding) -> str:
+    """`2.00 GB to 3.00 GB (basis)`, `not known`; empty for a finding that is not about bytes."""
+    cost = finding.hit.cost
+    if cost is not None:
+        return f"{span(cost.low, cost.high)} ({cost.basis})"
+    return "not known" if finding.rule.about_size else ""
 
 
 def fix_sentence(fix: Fix) -> str:

@@ -24,8 +24,9 @@ RUN pip install --no-cache-dir torch==2.8.0 torchvision==0.23.0 --index-url http
 ```
 
 ## Not judged
-The same version of the same build again, environments beside each other, installs under constraints, and projects without a
-version whose requirement the first torch may meet: pip leaves it then.
+The same version of the same build again, environments beside each other, installs under constraints, and projects whose
+requirement the first torch may meet, for pip leaves it then: of those without a version only the ones whose releases follow
+torch's (torchvision, torchaudio, xformers, vllm, sglang, tensorrt-llm) count.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ from gpuimage.facts import FileFacts, PythonInstall, StageFacts, Wanted
 from gpuimage.finding import Hit, Rule
 from gpuimage.rules.costs import torch_bytes
 from gpuimage.rules.shared import environment_of
-from gpuimage.tables import Unknown, torch_release
+from gpuimage.tables import Unknown, torch_release, torch_versions
+
+# What asks for the torch that was new when it came out (metadata on PyPI, read 2026-12).
+_FOLLOWING = frozenset({"torchvision", "torchaudio", "xformers", "vllm", "sglang", "tensorrt-llm"})
 
 
 def check(file: FileFacts) -> Iterator[Hit]:
@@ -46,15 +50,43 @@ def check(file: FileFacts) -> Iterator[Hit]:
         if stage.root.kind == "pytorch":
             variant = f"cu{stage.root.cuda.replace('.', '')}" if stage.root.cuda else None
             first[""] = (stage.root.torch, variant, 0)
+        seen = {"torchvision", "torchaudio"} if first else set()
         for install in file.python_of(stage):
             one = install.find("torch")
-            if (
-                one is None
-                or install.builds
-                or (install.call.tolerated and "||" in install.call.step.instruction.arguments)
-            ):
+            if install.builds or (install.call.tolerated and "||" in install.call.step.instruction.arguments):
                 continue
-            yield from _again(stage, install, one, first)
+            if one is not None:
+                yield from _again(stage, install, one, first)
+            else:
+                yield from _followed(stage, install, first, seen)
+            seen |= {wanted.name for wanted in install.wanted}
+
+
+def _followed(
+    stage: StageFacts,
+    install: PythonInstall,
+    first: dict[str, tuple[str | None, str | None, int]],
+    seen: set[str],
+) -> Iterator[Hit]:
+    """Projects whose newest release asks for a newer torch than the one that is there."""
+    before = first.get(environment_of(install))
+    version = (before[0] or "").partition("+")[0] if before else ""
+    if before is None or not version or install.constrained or install.no_deps:
+        return
+    older = version in torch_versions() and not torch_versions()[-1].startswith(
+        version.rpartition(".")[0] + "."
+    )
+    for one in install.wanted if older else ():
+        if one.name in _FOLLOWING and one.specifier == "" and not one.source and one.name not in seen:
+            said = f"that of {stage.root.text}" if before[2] == 0 else f"that of line {before[2]}"
+            yield Hit(
+                one.span,
+                f"{one.name} without a version comes in its newest release, which asks for a newer torch than {version}: pip "
+                f"replaces {said}, and both stay in the image",
+                f"name the {one.name} that goes with torch {version}, or hold torch with a constraint file",
+                torch_bytes(one, install, of=f"torch:{install.call.step.instruction.line}"),
+            )
+            return
 
 
 def _again(

@@ -141,7 +141,7 @@ def _pip(call: Call, arguments: tuple[Argument, ...], tool: str, read: Reader) -
         index = lines.index if index is None else index
         extra += tuple(lines.extra)
     for one in tuple(wanted):
-        if one.from_source and "://" not in one.source:
+        if one.from_source and "://" not in one.source and not given.has("--no-deps"):
             wanted += _dependencies(call, one, read)
             complete = False  # what a project needs may hang on more than its file says
     yield PythonInstall(

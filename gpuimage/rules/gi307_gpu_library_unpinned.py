@@ -55,6 +55,8 @@ def check(file: FileFacts) -> Iterator[Hit]:
             if (
                 stage.root.kind == "rocm"
                 or install.constrained
+                or install.index == ""
+                or any("download.pytorch.org" in one for one in install.extra_indexes)  # GI306 speaks of it
                 or install.tool in ("uv-sync", "poetry", "pdm", "pipenv")
             ):
                 continue

@@ -36,11 +36,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuimage.dockerfile import Span
-from gpuimage.facts import FileFacts, PythonInstall
+from gpuimage.facts import FileFacts, PythonInstall, Wanted
 from gpuimage.finding import Cost, Edit, Fix, Hit, Rule
 from gpuimage.rules.caches import python_cache_stays
 from gpuimage.rules.costs import torch_cache
-from gpuimage.rules.shared import HEAVY, shipped_steps
+from gpuimage.rules.shared import HEAVY, NEEDS_TORCH, shipped_steps
 
 
 def check(file: FileFacts) -> Iterator[Hit]:
@@ -52,12 +52,12 @@ def check(file: FileFacts) -> Iterator[Hit]:
             if (not install.builds and install.wanted and python_cache_stays(file, stage, install)) or (
                 not install.complete and not install.wanted and python_cache_stays(file, stage, install)
             ):
-                yield _hit(install)
+                yield _hit(file, install)
 
 
-def _hit(install: PythonInstall) -> Hit:
+def _hit(file: FileFacts, install: PythonInstall) -> Hit:
     tool = install.tool.partition("-")[0]
-    heavy = next((one for one in install.wanted if one.name in HEAVY and not _cpu(install)), None)
+    heavy = next((one for one in install.wanted if _is_heavy(file, install, one)), None)
     # tensorflow alone brings no CUDA wheels; what it weighs is not measured.
     measured = heavy is not None and not heavy.source and heavy.name != "tensorflow"
     cost: Cost | None = torch_cache() if measured else None
@@ -70,6 +70,30 @@ def _hit(install: PythonInstall) -> Hit:
         f"add {flag}, or mount a cache over the directory",
         cost, fix, severity="warning" if heavy else "note",
     )  # fmt: skip
+
+
+def _is_heavy(file: FileFacts, install: PythonInstall, one: Wanted) -> bool:
+    """Whether gigabytes come with a project: torch itself, or what asks for it where there is none yet."""
+    if one.name not in HEAVY or _cpu(install):
+        return False
+    return one.name in ("torch", "tensorflow") or not _torch_may_be_there(file, install)
+
+
+def _torch_may_be_there(file: FileFacts, install: PythonInstall) -> bool:
+    """Whether the base or an earlier command may have brought torch, so that it is not downloaded here."""
+    stage = file.stages[install.call.step.stage]
+    if stage.root.kind in ("pytorch", "ngc-torch", "rocm", "other", "unknown"):
+        return True
+    starts = file.once(
+        "torch installs",
+        stage.steps[0],
+        lambda: tuple(
+            one.call.span.start
+            for one in file.python_of(stage)
+            if any(w.name == "torch" or w.name in NEEDS_TORCH for w in one.wanted)
+        ),
+    )
+    return bool(starts) and min(starts) < install.call.span.start
 
 
 def _cpu(install: PythonInstall) -> bool:

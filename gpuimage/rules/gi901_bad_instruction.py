@@ -50,7 +50,7 @@ from gpuimage.rules.shared import built_steps
 _LONGEST_LINE = 65_535  # bytes: the largest token of the scanner in BuildKit's parser (tried)
 
 _DIRECTIVE = pattern(r"#[ \t]*(syntax|escape)[ \t]*=[ \t]*(\S+)[ \t\r]*$", re.IGNORECASE)
-_TEMPLATE = pattern(r"^\s*(\{[{%#]|<%|#\{|%%|@@)|\{\{|\{%")
+_TEMPLATE = pattern(r"^\s*(\{[{%#]|<%|#\{|%%|@@|\{\w+\}\s*$)|\{\{|\{%")
 _OWN_FRONTEND = pattern(r"(\S+/)?docker/dockerfile(-upstream)?([:@]\S+)?")
 
 

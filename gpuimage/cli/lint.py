@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -104,7 +103,6 @@ def lint_command(
     Exit codes: 0 clean, or below --fail-on and --max-waste · 1 findings
                 2 usage or config, or a file could not be read · 3 nothing to lint
     """  # noqa: D301  # click's own mark for "do not wrap"
-    gc.set_threshold(100_000, 20, 20)  # nearly all that linting makes lives until its end
     from gpuimage.lint.config import parse_size
     from gpuimage.lint.run import Overrides
 

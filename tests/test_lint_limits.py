@@ -11,6 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuimage.lint.run import lint_bytes
+from gpuimage.reporters.lint import LINT_REPORTERS
 
 LINES = 100_000
 BYTES = 10_000_000
@@ -92,3 +97,23 @@ def test_a_line_that_buildkit_refuses_is_an_error_of_its_own(tmp_path: Path) -> 
     assert "GI901" not in {one["rule"] for one in lint(f"FROM a\n{longest}\n", tmp_path)}
     codes = {one["rule"] for one in lint(f"FROM a\n{longest}x\n", tmp_path)}
     assert {"GI901", "GI701"} <= codes  # and the rest of it is judged
+
+
+PIECES = (
+    "FROM a AS b\n", "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\n", "FROM b\n", "RUN ", "RUN <<EOF\n", "EOF\n", "COPY --from=b ", "ENV A=$B",
+    "ARG ", "\\\n", "\n", "&& ", "|| ", "$(", ")", "`", "'", '"', "${A:-", "}", "pip install torch", " -r requirements.txt", "apt-get install -y cuda",
+    "conda install pytorch", "[", ']', "#", " # gpuimage: ignore=GI301\n", "--mount=type=cache,target=/x ", "if ", "fi", "case x in ", "rm -rf /x ",
+    "git clone https://x/y ", "TORCH_CUDA_ARCH_LIST=8.0 ", "flash-attn", "cd /x ", "\r\n", "\t", "\x00", "é", "ONBUILD ", "USER root", "bash -c ",
+)  # fmt: skip
+
+
+@given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=40))
+def test_no_text_makes_the_linter_fail(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    data = text.encode("utf-8", "surrogatepass")
+    report = lint_bytes(data, Path("Dockerfile")).files[0]
+    assert report.failure is None
+    for one in report.findings:
+        assert 0 <= one.hit.span.start <= one.hit.span.end <= len(report.source.text)
+    for reporter in LINT_REPORTERS.values():
+        reporter(lint_bytes(data, Path("Dockerfile")))

@@ -17,6 +17,8 @@ with atheris.instrument_imports(
     from gpuimage.dockerfile import Source, parse
     from gpuimage.lint.run import Overrides, fixed, lint_bytes
 
+from tests.test_rules import CASES, cases
+
 HERE = Path("/nowhere/Dockerfile")
 
 
@@ -35,9 +37,12 @@ def one(data: bytes) -> None:
 def main() -> None:
     """Fuzz for so many seconds, from the case files as seeds."""
     budget = sys.argv[1] if len(sys.argv) > 1 else "60"
-    seeds = Path(__file__).parent / "lint_cases"
-    with tempfile.TemporaryDirectory() as found:  # what leads to new code is written into the first directory
-        options = [f"-max_total_time={budget}", "-max_len=4096", "-timeout=20", found, str(seeds)]
+    with tempfile.TemporaryDirectory() as folder:  # what leads to new code is written beside the seeds
+        for number, text in enumerate(
+            case.text for path in sorted(CASES.glob("*.txt")) for case in cases(path)
+        ):
+            Path(folder, f"{number}").write_text(text, encoding="utf-8")
+        options = [f"-max_total_time={budget}", "-max_len=2048", "-timeout=20", folder]
         atheris.Setup([sys.argv[0], *options], one)
         atheris.Fuzz()
 

@@ -75,6 +75,12 @@ def test_bytes_that_are_no_utf_8_stay_as_they_are() -> None:
     assert written(text, unsafe=False) == text.replace(b"pip install", b"pip install --no-cache-dir")
 
 
+def test_a_fix_that_does_not_help_is_not_written() -> None:
+    text = b'FROM condaforge/miniforge3:24.11.3-2\nRUN mamba install -y -n a"-f pytorch\n'
+    assert list(fixes(text, unsafe=False))
+    assert written(text, unsafe=False) == text  # all that is put behind the quote belongs to it
+
+
 def test_one_of_two_fixes_that_overlap_waits() -> None:
     source = Source.of("abcdef\n")
     first, second, third = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
@@ -22,32 +23,45 @@ class Fixed(Struct, frozen=True):
 def fix(source: Source, findings_of: Callable[[Source], Sequence[Finding]], *, unsafe: bool) -> Fixed:
     """Apply what can be fixed until nothing is left to; with `unsafe` also what a person must agree to.
 
-    A round whose result no longer reads as a Dockerfile like the one before is not taken.
+    A round is only taken when its result reads as a Dockerfile like the one before, and the findings that it fixes are
+    gone: one that did not help (a quote that is never closed holds all that is put behind it) is left out.
     """
+
+    def fixable(source: Source) -> list[Finding]:
+        return [one for one in findings_of(source) if one.hit.fix and (one.hit.fix.safe or unsafe)]
+
     says: list[str] = []
+    helpless: set[str] = set()
+    left = fixable(source)
     for _ in range(_ROUNDS):
-        found = [one for one in findings_of(source) if one.hit.fix and (one.hit.fix.safe or unsafe)]
-        if not found:
+        found = [one for one in left if one.key not in helpless]
+        for group in [found, *([one] for one in found)] if len(found) > 1 else [found] if found else []:
+            after, done = _applied(source, group)
+            if not done or not _reads_alike(parse(source), parse(after)) or not _encodes(after):
+                continue
+            now = fixable(after)
+            if _helped(left, now, done):
+                source, left = after, now
+                says += [one.hit.fix.says for one in done if one.hit.fix]
+                break
+            if len(group) == 1:
+                helpless.add(group[0].key)
+        else:
             break
-        taken = _together(source, found)
-        if taken is None:
-            break
-        source, said = taken
-        says += said
     return Fixed(source, tuple(says))
 
 
-def _together(source: Source, found: Sequence[Finding]) -> tuple[Source, list[str]] | None:
-    """One round: all fixes at once, else each by itself; None where none can be taken."""
-    fixes = [one.hit.fix for one in found if one.hit.fix]
-    groups: list[Sequence[Fix]] = [fixes, *([one] for one in fixes)] if len(fixes) > 1 else [fixes]
-    before = parse(source)
-    for group in groups:
-        text, taken = apply(source, group)
-        after = Source.of(text, bom=source.bom, encoding=source.encoding)
-        if taken and text != source.text and _reads_alike(before, parse(after)) and _encodes(after):
-            return after, [one.says for one in taken]
-    return None
+def _applied(source: Source, found: Sequence[Finding]) -> tuple[Source, list[Finding]]:
+    """The source with the fixes in it, and the findings whose fixes went in."""
+    text, taken = apply(source, [one.hit.fix for one in found if one.hit.fix])
+    after = Source.of(text, bom=source.bom, encoding=source.encoding)
+    return after, [one for one in found if one.hit.fix in taken] if text != source.text else []
+
+
+def _helped(before: Sequence[Finding], after: Sequence[Finding], done: Sequence[Finding]) -> bool:
+    """Whether each rule has as many findings fewer as were fixed."""
+    was, now, fixed = (Counter(one.rule.code for one in group) for group in (before, after, done))
+    return all(now[code] <= was[code] - count for code, count in fixed.items())
 
 
 def _reads_alike(before: Dockerfile, after: Dockerfile) -> bool:

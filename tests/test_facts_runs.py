@@ -281,3 +281,8 @@ def test_any_run_is_read_without_an_error_and_places_lie_in_the_source(text: str
 def test_a_command_runs_where_the_shell_stands(script: str, directories: list[str | None]) -> None:
     found = run(f"WORKDIR /w\nRUN {script}\n")
     assert [call.directory for call in found if call.name == "x"] == directories
+
+
+def test_a_heredoc_that_names_itself_is_read_once() -> None:
+    found = run("RUN sh <<EOF\npip install a\nsh <<EOF\nEOF\n")
+    assert [call.name for call in found] == ["sh", "pip", "sh"]

@@ -199,14 +199,12 @@ def _read(step: Step, script: Script, source: Source) -> Iterator[Call]:
             places.append(_changed(call) if call.arguments else None)
         elif name == "popd":
             places[:] = places[:-1] or [None]
-        elif name in _SHELLS or name.startswith("python"):
+        elif name in _SHELLS and not script.heredoc:  # a heredoc within a body is none of the instruction's
             yield from _fed(call, step, source)
 
 
 def _fed(call: Call, step: Step, source: Source) -> Iterator[Call]:
     """What a shell reads from a heredoc: `bash <<EOF`."""
-    if call.name not in _SHELLS:
-        return
     for redirection in call.program.command.redirections:
         if redirection.operator.lstrip("0").startswith("<<") and "<<<" not in redirection.operator:
             name = str(redirection.target)

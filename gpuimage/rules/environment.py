@@ -46,7 +46,7 @@ class Setting(Struct, frozen=True):
 
     def uses(self, name: str) -> bool:
         """Whether the value is made of another's, or of its own old one."""
-        return name in self.text and re.search(rf"\$\{{?{name}\b", self.text) is not None
+        return name in self.text and re.search(rf"\$\{{?{re.escape(name)}\b", self.text) is not None
 
     def parts(self, separator: str) -> Iterator[Part]:
         """The pieces between separators that stand outside `${…}`, quotes taken off."""

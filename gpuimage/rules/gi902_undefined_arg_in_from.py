@@ -100,7 +100,7 @@ def _place(file: FileFacts, stage: StageFacts, name: str) -> Span:
     """The variable in the image's name."""
     head = stage.stage.head
     span = head.values[0].span
-    match = re.search(rf"\$(?:\{{{name}\b[^}}]*\}}|{name}\b)", file.source[span])
+    match = re.search(rf"\$(?:\{{{re.escape(name)}\b[^}}]*\}}|{re.escape(name)}\b)", file.source[span])
     return Span(span.start + match.start(), span.start + match.end()) if match else span
 
 

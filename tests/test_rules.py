@@ -167,6 +167,7 @@ def test_codes_and_names_are_unique_in_order_and_of_a_family() -> None:
 
 
 def test_every_file_of_rules_is_in_the_list() -> None:
+    assert {rule.code for rule in RULES if rule.optional} == rules.OPTIONAL
     folder = Path(rules.__file__).parent
     assert sorted(path.stem for path in folder.glob("gi*.py")) == sorted(rules.MODULES)
     assert {path.stem for path in CASES.iterdir()} == {rule.code for rule in RULES}

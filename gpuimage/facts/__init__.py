@@ -2,7 +2,6 @@
 
 from gpuimage.facts.base import Base
 from gpuimage.facts.beside import Copy
-from gpuimage.facts.conda import CondaInstall, CondaPackage
 from gpuimage.facts.file import FileFacts
 from gpuimage.facts.paths import Change, covers
 from gpuimage.facts.python import PythonInstall
@@ -16,8 +15,6 @@ __all__ = [
     "Base",
     "Call",
     "Change",
-    "CondaInstall",
-    "CondaPackage",
     "Copy",
     "FileFacts",
     "Mount",

@@ -6,19 +6,21 @@ import posixpath
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from msgspec import Struct, field
 
 from gpuimage.dockerfile import Dockerfile, Source
 from gpuimage.facts.beside import Context, Copy, copies, find
-from gpuimage.facts.conda import CondaInstall, conda_install
 from gpuimage.facts.paths import Change, changes
 from gpuimage.facts.python import PythonInstall, python_installs
 from gpuimage.facts.runs import Call
 from gpuimage.facts.settings import Settings
 from gpuimage.facts.stages import StageFacts, Step, stages
 from gpuimage.facts.system import SystemCall, system_call
+
+if TYPE_CHECKING:
+    from gpuimage.facts.conda import CondaInstall
 
 T = TypeVar("T")
 
@@ -80,6 +82,9 @@ class FileFacts(Struct, frozen=True, dict=True):
 
     def conda(self, step: Step) -> tuple[CondaInstall, ...]:
         """What a step installs with conda."""
+        if not any(call.name.endswith(("conda", "mamba")) for call in step.calls):
+            return ()
+        from gpuimage.facts.conda import conda_install  # noqa: PLC0415  # few files use it
 
         def read(path: str) -> tuple[str, str] | None:
             return self.read(step, path)

@@ -102,7 +102,7 @@ class Step(Struct, frozen=True, eq=False, dict=True):
         given = any(
             re.fullmatch(r"-[a-zA-Z]{0,4}e[a-zA-Z]{0,4}", word) or word == "errexit" for word in words
         )
-        return given or _ERREXIT.search(script) is not None
+        return given or ("set" in script and _ERREXIT.search(script) is not None)
 
 
 class Mount(Struct, frozen=True):
@@ -301,7 +301,7 @@ def _targets(dockerfile: Dockerfile, heads: list[Head], target: str | None) -> s
             return named
     used = {parent for _, parent, _ in heads if parent is not None}
     used |= {source for stage in found for source in _sources(dockerfile, stage.index)}
-    leaves = {s.index for s in found if s.index not in used and not _ASIDE.fullmatch(s.name or "")}
+    leaves = {s.index for s in found if s.index not in used and not (s.name and _ASIDE.fullmatch(s.name))}
     return leaves | {len(found) - 1} if found else set()
 
 

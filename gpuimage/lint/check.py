@@ -34,7 +34,7 @@ def _findings(source: Source, config: Config, directory: Path | None) -> tuple[l
     words = "\n".join((source.text, *config.settings.build_args.values()))
     found = [
         (one, hit)
-        for one in load(words)
+        for one in load(words, optional=bool(config.select))
         if config.selects(one)
         for hit in dict.fromkeys(one.check(file))
         if not ignores.covers(one, hit.span.start)

@@ -13,7 +13,6 @@ from gpuimage.dockerfile import Source
 from gpuimage.finding import FileReport, Report
 from gpuimage.lint.check import check, findings_of
 from gpuimage.lint.config import Config, check_archs, check_driver, check_names, load
-from gpuimage.lint.fixes import fix
 from gpuimage.rules import NAMES as KNOWN
 
 _MANY = 48  # files from which on another process is worth its start
@@ -110,5 +109,7 @@ def fixed(data: bytes, path: Path, overrides: Overrides, *, unsafe: bool) -> tup
     """A file's bytes with its fixes in them, and what they do."""
     config = config_for(path, overrides)
     folder = path.parent if path.parent.is_dir() else None
+    from gpuimage.lint.fixes import fix  # noqa: PLC0415  # most runs only look
+
     done = fix(Source.decode(data), lambda source: findings_of(source, config, folder), unsafe=unsafe)
     return (done.source.encode() if done.says else data), done.says

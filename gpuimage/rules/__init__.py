@@ -98,6 +98,10 @@ NAMES: Mapping[str, str] = {
 """The code of each rule with its name; no rule is loaded for it."""
 
 
+OPTIONAL = frozenset({"GI507", "GI803"})
+"""The rules that run only where they are selected by name; a test compares."""
+
+
 @cache
 def rule(code: str) -> Rule:
     """The rule of a code."""
@@ -106,10 +110,12 @@ def rule(code: str) -> Rule:
     return found
 
 
-def load(text: str) -> Iterator[Rule]:
+def load(text: str, *, optional: bool = True) -> Iterator[Rule]:
     """The rules that may have something to say of a Dockerfile's text, in the order of their codes."""
     lowered = text.lower()
     for code, words in zip(NAMES, MODULES.values(), strict=True):
+        if code in OPTIONAL and not optional:
+            continue
         if not words or any(word in lowered for word in words.split()):
             yield rule(code)
 

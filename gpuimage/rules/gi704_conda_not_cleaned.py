@@ -31,7 +31,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuimage.dockerfile import Span
-from gpuimage.facts import CondaInstall, FileFacts, Step
+from gpuimage.facts import FileFacts, Step
+from gpuimage.facts.conda import CondaInstall
 from gpuimage.finding import Edit, Fix, Hit, Rule
 from gpuimage.patterns import pattern
 from gpuimage.rules.caches import cleans_up, runs_behind

@@ -32,7 +32,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuimage.facts import CondaInstall, FileFacts, StageFacts
+from gpuimage.facts import FileFacts, StageFacts
+from gpuimage.facts.conda import CondaInstall
 from gpuimage.finding import Hit, Rule
 from gpuimage.rules.costs import torch_bytes
 

@@ -30,7 +30,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuimage.facts import CondaInstall, FileFacts
+from gpuimage.facts import FileFacts
+from gpuimage.facts.conda import CondaInstall
 from gpuimage.finding import Hit, Rule
 from gpuimage.rules.shared import built_steps
 

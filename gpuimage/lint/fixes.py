@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
@@ -11,6 +12,7 @@ from gpuimage.dockerfile import Dockerfile, Source, parse
 from gpuimage.finding import Edit, Finding, Fix
 
 _ROUNDS = 10  # a fix may uncover another finding; what does not end by then is left as it was
+_ALONE = 50  # fixes that are tried by themselves where all together do not go
 
 
 class Fixed(Struct, frozen=True):
@@ -35,7 +37,8 @@ def fix(source: Source, findings_of: Callable[[Source], Sequence[Finding]], *, u
     left = fixable(source)
     for _ in range(_ROUNDS):
         found = [one for one in left if one.key not in helpless]
-        for group in [found, *([one] for one in found)] if len(found) > 1 else [found] if found else []:
+        alone = [[one] for one in found[:_ALONE]] if len(found) > 1 else []
+        for group in [found, *alone] if found else []:
             after, done = _applied(source, group)
             if not done or not _reads_alike(parse(source), parse(after)) or not _encodes(after):
                 continue
@@ -84,20 +87,36 @@ def _encodes(source: Source) -> bool:
 
 def apply(source: Source, fixes: Iterable[Fix]) -> tuple[str, list[Fix]]:
     """The text with the fixes in it, and those that went in; one that overlaps an earlier one is left out."""
-    taken: list[Edit] = []
+    taken: list[Edit] = []  # in the order of the text
     done: list[Fix] = []
     for one in fixes:
-        fresh = [edit for edit in one.edits if edit not in taken]
-        if any(_overlap(edit, other) for edit in fresh for other in taken):
-            continue
-        taken += fresh
-        done.append(one)
-    text = source.text
-    crlf = "\r\n" in text
-    for edit in sorted(taken, key=lambda edit: (edit.span.start, edit.span.end), reverse=True):
+        fresh = [edit for edit in dict.fromkeys(one.edits) if not _holds(taken, edit)]
+        if not any(_overlaps(taken, edit) for edit in fresh):
+            for edit in fresh:
+                insort(taken, edit, key=_place)
+            done.append(one)
+    crlf = "\r\n" in source.text
+    pieces, at = list[str](), 0
+    for edit in taken:
         new = edit.text.replace("\r\n", "\n").replace("\n", "\r\n") if crlf else edit.text
-        text = text[: edit.span.start] + new + text[edit.span.end :]
-    return text, done
+        pieces += (source.text[at : edit.span.start], new)
+        at = edit.span.end
+    return "".join((*pieces, source.text[at:])), done
+
+
+def _place(edit: Edit) -> tuple[int, int]:
+    return edit.span.start, edit.span.end
+
+
+def _holds(taken: Sequence[Edit], edit: Edit) -> bool:
+    at = bisect_left(taken, _place(edit), key=_place)
+    return at < len(taken) and taken[at] == edit
+
+
+def _overlaps(taken: Sequence[Edit], edit: Edit) -> bool:
+    """Whether an edit touches the characters of one in a list in which none overlap, or inserts at the same place."""
+    at = bisect_left(taken, _place(edit), key=_place)
+    return any(_overlap(edit, other) for other in taken[max(at - 1, 0) : at + 2])
 
 
 def _overlap(one: Edit, other: Edit) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,3 +128,24 @@ def test_verify_refuses_what_does_not_build_or_grows(docker_engine: Engine, lab:
     refused = verify(path, b"FROM scratch\nRUN true\n", before.encode(), docker_engine)
     assert not refused.holds
     assert "does not build as it is" in refused.text
+
+
+def test_the_command_writes_a_fix_that_was_verified_and_no_other(
+    docker_engine: Engine, lab: Lab, tmp_path: Path
+) -> None:
+    path = tmp_path / "Dockerfile"
+    options = ["--fix", "--verify", "--engine", "docker", "--host", lab.docker_host, "--fail-on", "never"]
+
+    def run(text: str) -> str:
+        path.write_text(text, encoding="utf-8")
+        command = [sys.executable, "-m", "gpuimage", "lint", *options, str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    before = BEFORE.format(base=lab.base(BASE))
+    assert "verified" in run(before)
+    assert path.read_text(encoding="utf-8") == before.replace("utilty", "utility")
+    broken = before.replace("apt-get --version", "false")
+    assert "does not build as it is" in run(broken)
+    assert path.read_text(encoding="utf-8") == broken

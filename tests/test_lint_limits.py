@@ -49,7 +49,6 @@ def many(line: Callable[[int], str]) -> str:
 
 
 FILES = {
-    "comments": many(lambda _: "# nothing"),
     "installs": many(lambda i: f"RUN apt-get install -y a{i} && pip install b{i}"),
     "variables": many(lambda i: f"ENV A{i}=$A{i - 1}"),
     "copies": many(lambda i: f"COPY a{i}.whl /b{i}"),
@@ -59,11 +58,8 @@ FILES = {
     "a long word": f"FROM a\nRUN echo {'x' * BYTES}\n",
     "many packages": f"FROM a\nRUN pip install {'torch==2.8.0 ' * (BYTES // 13)}\n",
     "open substitutions": f"FROM a\nRUN echo {'$(' * (BYTES // 2)}\n",
-    "open variables": f"FROM a\nENV B={'${A:-' * (BYTES // 5)}\n",
     "open quotes": "FROM a\nRUN echo " + '"$(' * (BYTES // 3) + "\n",
-    "open groups": f"FROM a\nRUN {'(' * BYTES}\n",
     "an array": 'FROM a\nRUN ["' + 'a","' * (BYTES // 4) + '"]\n',
-    "many files": f"FROM a\nCOPY {'a ' * (BYTES // 2)}/\n",
 }
 
 

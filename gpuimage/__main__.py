@@ -1,6 +1,18 @@
-"""`python -m gpuimage`."""
+"""The program: the command `gpuimage`, and `python -m gpuimage`."""
 
-from gpuimage.cli import main
+from __future__ import annotations
+
+import gc
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Run the command line."""
+    gc.set_threshold(100_000, 20, 20)  # nearly all that a short program makes, its modules too, lives until its end
+    from gpuimage.cli import main as run  # noqa: PLC0415  # behind the line above
+
+    run()
+
 
 if __name__ == "__main__":
     main()

@@ -5,7 +5,6 @@ Nothing heavy is imported before a command runs: `--help` and `lint` must answer
 
 from __future__ import annotations
 
-import gc
 import signal
 import sys
 from importlib import import_module
@@ -64,7 +63,6 @@ def _terminate(_number: int, _frame: object) -> NoReturn:
 def main() -> NoReturn:
     """Run the command line; every error of ours becomes a few lines and its exit code, never a traceback."""
     signal.signal(signal.SIGTERM, _terminate)
-    gc.set_threshold(100_000, 20, 20)  # nearly all that a short program makes lives until its end
     try:
         cli(standalone_mode=False)
     except click.ClickException as error:

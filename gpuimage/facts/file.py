@@ -50,6 +50,14 @@ class FileFacts(Struct, frozen=True, dict=True):
         """What is judged."""
         return self.whole.first(MOST_INSTRUCTIONS)
 
+    @property
+    def words(self) -> str:
+        """What rules are woken by: the text, what fills its arguments, and marks for what stands in neither."""
+        settings = self.settings
+        marks = [f"config:{name}" for name in ("driver", "archs", "registries") if getattr(settings, name)]
+        marks += ["file:stages"] if len(self.dockerfile.stages) > 1 else []
+        return "\n".join((self.source.text, *settings.build_args.values(), *marks))
+
     @cached_property
     def context(self) -> Context:
         """The files beside the Dockerfile."""

@@ -31,10 +31,9 @@ def findings_of(source: Source, config: Config, directory: Path | None) -> Seque
 def _findings(source: Source, config: Config, directory: Path | None) -> tuple[list[Finding], FileFacts]:
     file = FileFacts(parse(source), config.settings, directory)
     ignores = read(file.dockerfile, every)
-    words = "\n".join((source.text, *config.settings.build_args.values()))
     found = [
         (one, hit)
-        for one in load(words, optional=bool(config.select))
+        for one in load(file.words, optional=bool(config.select))
         if config.selects(one)
         for hit in dict.fromkeys(one.check(file))
         if not ignores.covers(one, hit.span.start)

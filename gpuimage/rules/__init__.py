@@ -13,11 +13,12 @@ from importlib import import_module
 from gpuimage.finding import Rule
 
 _PYTHON = "pip uv poetry pdm"
-_FETCH = "download wget curl aria2 clone lfs pull python add"
+_FETCH = "download wget curl aria2 clone lfs pull add load pipeline( from_pretrained( sentencetransformer( whispermodel("
 _COMPILES = "devel nvcc toolkit setup.py git+ flash requirements lock force no-binary isolation nvcr ops"
 
 # Each module with words of which one must be in the file, in lower case, for its rule to have anything to say; none
-# where it always may. An explicit list: a file that lies about is no rule, and a test says so.
+# where it always may. `config:driver` stands for a config that names one, `file:stages` for a file with several
+# (facts/file.py, `words`). An explicit list: a file that lies about is no rule, and a test says so.
 MODULES: Mapping[str, str] = {
     "gi101_devel_image_ships": "devel nvcr",
     "gi102_no_such_tag": "cuda",
@@ -25,7 +26,7 @@ MODULES: Mapping[str, str] = {
     "gi104_base_floating": "",
     "gi105_cuda_base_for_cpu_image": "cpu",
     "gi106_ngc_torch_replaced": "nvcr",
-    "gi107_registry_not_trusted": "",
+    "gi107_registry_not_trusted": "config:registries",
     "gi201_driver_in_image": "nvidia- libcuda cuda-drivers nvcuvid kmod",
     "gi202_meta_package_pulls_driver": "cuda",
     "gi203_toolkit_installed_again": "cuda- libcu nccl cudnn libnpp libnv",
@@ -43,7 +44,7 @@ MODULES: Mapping[str, str] = {
     "gi306_extra_index_trap": "extra",
     "gi307_gpu_library_unpinned": _PYTHON,
     "gi308_cuda_wheels_in_cpu_image": "cpu visible_devices",
-    "gi309_driver_too_old": f"cuda nvidia_disable {_PYTHON}",
+    "gi309_driver_too_old": "config:driver nvidia_disable",
     "gi401_arch_list_missing": _COMPILES,
     "gi402_arch_unsupported": "arch sm_ compute_",
     "gi403_arch_list_grammar": "arch",
@@ -78,7 +79,7 @@ MODULES: Mapping[str, str] = {
     "gi704_conda_not_cleaned": "conda mamba",
     "gi705_conda_and_pip_torch": "conda mamba",
     "gi706_conda_channel_ended": "conda mamba",
-    "gi707_upgrade_on_cuda_base": "upgrade update",
+    "gi707_upgrade_on_cuda_base": "upgrade dnf yum",
     "gi708_compilers_left": "gcc g++ build-essential cmake clang ninja gfortran cargo rustc base-devel",
     "gi801_secret_in_image": "token passw secret _key apikey api-key _pat credential passphrase login connection_string :// hf_ gh gl "
     "nvapi sk- akia asia xox aiza npm_ pypi- dckr_ eyj -----begin",
@@ -86,7 +87,7 @@ MODULES: Mapping[str, str] = {
     "gi803_no_user": "",
     "gi901_bad_instruction": "",
     "gi902_undefined_arg_in_from": "$",
-    "gi903_unused_stage": "",
+    "gi903_unused_stage": "file:stages",
     "gi904_heredoc_without_errexit": "<<",
     "gi905_array_form_typo": "[",
     "gi906_ignore_comment_without_effect": "ignore",

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """Run the command line."""
-    gc.set_threshold(100_000, 20, 20)  # nearly all that a short program makes, its modules too, lives until its end
+    gc.set_threshold(100_000, 20, 20)  # nearly all that a short program makes lives until its end
     from gpuimage.cli import main as run  # noqa: PLC0415  # behind the line above
 
     run()

@@ -49,15 +49,13 @@ class Heredoc(Struct, frozen=True):
 class Group(Struct):
     """The lines of one instruction: `text` joins them as BuildKit does, `marks` pairs its offsets with the source's.
 
-    `first` and `last` count from 0; heredocs are included. `text` is made when the last line is taken.
+    `first` and `last` count from 0; heredocs are included.
     """
 
     first: int
     last: int
     keyword: str = ""
     text: str = ""
-    length: int = 0
-    parts: list[str] = field(default_factory=list)
     marks: list[tuple[int, int]] = field(default_factory=list)
     heredocs: list[Heredoc] = field(default_factory=list)
     blank_lines: list[int] = field(default_factory=list)
@@ -132,7 +130,8 @@ def _group(source: Source, first: int, escape: str) -> Group | None:
     if not head or head.startswith("#"):
         return None
     group = Group(first, first)
-    more = _take(group, head, source.starts[first] + len(line) - len(head), escape)
+    parts: list[str] = []
+    more = _take(group, parts, head, source.starts[first] + len(line) - len(head), escape)
     while more and group.last + 1 < len(source.starts):
         group.last += 1
         line = _content(source.line(group.last))
@@ -140,8 +139,8 @@ def _group(source: Source, first: int, escape: str) -> Group | None:
         if not stripped:
             group.blank_lines.append(group.last)
         elif not stripped.startswith("#"):
-            more = _take(group, line, source.starts[group.last], escape)
-    group.text = "".join(group.parts)
+            more = _take(group, parts, line, source.starts[group.last], escape)
+    group.text = "".join(parts)
     if not group.text.strip():
         return None
     for marker in _markers(group.text):
@@ -153,13 +152,12 @@ def _content(line: str) -> str:
     return line.rstrip("\r\n")
 
 
-def _take(group: Group, line: str, offset: int, escape: str) -> bool:
-    """Add a line to an instruction; whether the next one continues it."""
+def _take(group: Group, parts: list[str], line: str, offset: int, escape: str) -> bool:
+    """Add a line to the parts of an instruction; whether the next one continues it."""
     bare = line.rstrip(" \t")
     more = bare.endswith(escape) and not bare.endswith(escape * 2)
-    group.marks.append((group.length, offset))
-    group.parts.append(bare[:-1] if more else line)
-    group.length += len(group.parts[-1])
+    group.marks.append((group.marks[-1][0] + len(parts[-1]) if parts else 0, offset))
+    parts.append(bare[:-1] if more else line)
     return more
 
 

@@ -54,7 +54,7 @@ class FileFacts(Struct, frozen=True, dict=True):
     def words(self) -> str:
         """What rules are woken by: the text, what fills its arguments, and marks for what stands in neither."""
         settings = self.settings
-        marks = [f"config:{name}" for name in ("driver", "archs", "registries") if getattr(settings, name)]
+        marks = [f"config:{name}" for name in ("driver", "registries") if getattr(settings, name)]
         marks += ["file:stages"] if len(self.dockerfile.stages) > 1 else []
         return "\n".join((self.source.text, *settings.build_args.values(), *marks))
 
@@ -90,18 +90,17 @@ class FileFacts(Struct, frozen=True, dict=True):
 
     def conda(self, step: Step) -> tuple[CondaInstall, ...]:
         """What a step installs with conda."""
+        return self._once("conda", step, lambda: tuple(self._conda(step)))
+
+    def _conda(self, step: Step) -> Iterator[CondaInstall]:
         if not any(call.name.endswith(("conda", "mamba")) for call in step.calls):
-            return ()
+            return
         from gpuimage.facts.conda import conda_install  # noqa: PLC0415  # few files use it
 
-        def read(path: str) -> tuple[str, str] | None:
-            return self.read(step, path)
-
-        return self._once(
-            "conda",
-            step,
-            lambda: tuple(one for call in step.calls if (one := conda_install(call, read)) is not None),
-        )
+        for call in step.calls:
+            one = conda_install(call, lambda path: self.read(step, path))
+            if one is not None:
+                yield one
 
     def system(self, step: Step) -> tuple[SystemCall, ...]:
         """The commands of apt, dnf, apk in a step."""
@@ -160,15 +159,15 @@ class FileFacts(Struct, frozen=True, dict=True):
                 if any(source and _holds(source, one) for source in copy.sources):
                     yield one
 
-    def once(self, what: str, step: Step, make: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+    def once(self, what: str, step: Step, make: Callable[[], T]) -> T:
         """What several rules ask of a step: made once and kept under a name of its own."""
         return self._once(f"rules:{what}", step, make)
 
-    def _once(self, what: str, step: Step, make: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+    def _once(self, what: str, step: Step, make: Callable[[], T]) -> T:
         key = (what, id(step))
         if key not in self._kept:
             self._kept[key] = make()
-        return cast("tuple[T, ...]", self._kept[key])
+        return cast("T", self._kept[key])
 
 
 def _holds(source: str, install: PythonInstall) -> bool:

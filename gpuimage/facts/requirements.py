@@ -18,6 +18,7 @@ _REQUIREMENT = pattern(
     r"\(?(?P<spec>(?:[=<>!~].*?)?)\)?\s*(?:;.*)?",
     re.DOTALL,
 )
+_DIRECT = pattern(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?\s*@\s*(\S+)")
 _NAME = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?=\s*(?:\[|[=<>!~;@(]|$))")
 _WHEEL = pattern(r"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[^-]+)(-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl")
 _NOT_NAMES = pattern(r"[./~$]|[a-z+]+://|git\+|-")
@@ -82,7 +83,7 @@ def requirement(text: str | None, raw: str, span: Span) -> Wanted | None:
     shown = (text if text is not None else raw.strip("'\"")).strip()
     if not shown:
         return None
-    direct = re.match(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?\s*@\s*(\S+)", shown)
+    direct = _DIRECT.match(shown)
     if direct and text is not None:
         wheel = _wheel(direct[3])
         version = wheel["version"] if wheel else None

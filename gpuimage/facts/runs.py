@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from gpuimage.dockerfile import LONGEST, Instruction, Span
+from gpuimage.dockerfile import LONGEST, Heredoc, Instruction, Span
 from gpuimage.dockerfile.shell import Argument, Command
 from gpuimage.dockerfile.source import Source
 from gpuimage.dockerfile.variables import Undefined
@@ -129,12 +129,15 @@ def scripts(instruction: Instruction, source: Source) -> Script | None:
 
 
 def _body(instruction: Instruction, source: Source) -> Script | None:
-    body = instruction.heredocs[0].body
-    text = source[body][:LONGEST]
-    first = text.partition("\n")[0]
+    script = _of_heredoc(instruction.heredocs[0], source)
+    first = script.text.partition("\n")[0]
     if first.startswith("#!") and not any(re.search(rf"\b{shell}\b", first) for shell in _SHELLS):
         return None
-    return Script(text, ((0, body.start),), heredoc=True)
+    return script
+
+
+def _of_heredoc(heredoc: Heredoc, source: Source) -> Script:
+    return Script(source[heredoc.body][:LONGEST], ((0, heredoc.body.start),), heredoc=True)
 
 
 def calls(step: Step, source: Source) -> Iterator[Call]:
@@ -210,8 +213,7 @@ def _fed(call: Call, step: Step, source: Source) -> Iterator[Call]:
             name = str(redirection.target)
             for heredoc in step.instruction.heredocs:
                 if heredoc.marker.name == name:
-                    script = Script(source[heredoc.body][:LONGEST], ((0, heredoc.body.start),), heredoc=True)
-                    yield from _read(step, script, source)
+                    yield from _read(step, _of_heredoc(heredoc, source), source)
 
 
 def _exported(command: Command, known: Mapping[str, str | None]) -> Iterator[tuple[str, str | None]]:

@@ -190,9 +190,7 @@ def stages(
     found: list[StageFacts] = []
     for stage, (base, parent, undefined) in zip(dockerfile.stages, heads, strict=True):
         if parent is not None:
-            end = found[parent].end
-            start = replace(end, env=Scope(end.env), variables=Scope(end.variables))
-            above, root = found[parent].chain, found[parent].root
+            start, above, root = found[parent].end, found[parent].chain, found[parent].root
         else:
             root, above = read_base(base), ()
             start = Step(

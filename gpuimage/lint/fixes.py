@@ -37,10 +37,11 @@ def fix(source: Source, findings_of: Callable[[Source], Sequence[Finding]], *, u
     left = fixable(source)
     for _ in range(_ROUNDS):
         found = [one for one in left if one.key not in helpless]
+        before = parse(source)
         alone = [[one] for one in found[:_ALONE]] if len(found) > 1 else []
         for group in [found, *alone] if found else []:
             after, done = _applied(source, group)
-            if not done or not _reads_alike(parse(source), parse(after)) or not _encodes(after):
+            if not done or not _reads_alike(before, parse(after)) or not _encodes(after):
                 continue
             now = fixable(after)
             if _helped(left, now, done):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuimage.finding import FileReport, Report
-from gpuimage.reporters.lint_words import cost_sentence, summary, waste_sentence
+from gpuimage.reporters.lint_words import cost_words, summary, waste_sentence
 from gpuimage.reporters.markdown_words import table, text
-from gpuimage.units import span
 
 
 def lint_markdown(report: Report) -> str:
@@ -33,7 +32,7 @@ def _file(file: FileReport) -> Iterator[str]:
             one.severity,
             f"{one.rule.code} {one.rule.name}",
             one.hit.message + (f" — {one.hit.help}" if one.hit.help else ""),
-            span(one.hit.cost.low, one.hit.cost.high) if one.hit.cost else cost_sentence(one),
+            cost_words(one),
         )
         for one in file.findings
     ]

@@ -42,12 +42,13 @@ def _file(file: FileReport, colour: bool) -> Iterator[str]:
 
 def _masked(file: FileReport) -> Source:
     """The source as it may be shown: a report ends up in logs that more people read than the file."""
-    text = file.source.text
-    for finding in file.findings:
-        if finding.hit.secret:
-            start, end = finding.hit.span.start, finding.hit.span.end
-            text = text[:start] + re.sub(r"[^\n]", "*", text[start:end]) + text[end:]
-    return replace(file.source, text=text)
+    secrets = [one.hit.span for one in file.findings if one.hit.secret]
+    if not secrets:
+        return file.source
+    letters = list(file.source.text)
+    for span in secrets:
+        letters[span.start : span.end] = re.sub(r"[^\n]", "*", file.source[span])
+    return replace(file.source, text="".join(letters))
 
 
 def _finding(path: str, source: Source, finding: Finding, colour: bool) -> Iterator[str]:

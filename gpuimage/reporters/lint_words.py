@@ -6,12 +6,18 @@ from gpuimage.finding import FileReport, Finding, Fix, Report
 from gpuimage.units import size, span
 
 
-def cost_sentence(finding: Finding) -> str:
-    """`2.00 GB to 3.00 GB (basis)`, `not known`; empty for a finding that is not about bytes."""
+def cost_words(finding: Finding) -> str:
+    """`2.00 GB to 3.00 GB`, `not known`; empty for a finding that is not about bytes."""
     cost = finding.hit.cost
     if cost is not None:
-        return f"{span(cost.low, cost.high)} ({cost.basis})"
+        return span(cost.low, cost.high)
     return "not known" if finding.rule.about_size else ""
+
+
+def cost_sentence(finding: Finding) -> str:
+    """The same with its basis: `2.00 GB to 3.00 GB (basis)`."""
+    cost = finding.hit.cost
+    return cost_words(finding) + (f" ({cost.basis})" if cost is not None else "")
 
 
 def fix_sentence(fix: Fix) -> str:

@@ -15,10 +15,10 @@ _TRUE = pattern(r"(?i)1|true|t|yes|y|on")
 
 def runs_behind(file: FileFacts, step: Step, call: Call, kind: str, is_one: Callable[[Call], bool]) -> bool:
     """Whether the step runs a program of a kind behind another program; `kind` names it."""
-    starts = file.once(
-        f"last {kind}", step, lambda: tuple(one.span.start for one in step.calls if is_one(one))
+    last = file.once(
+        f"last {kind}", step, lambda: max((one.span.start for one in step.calls if is_one(one)), default=-1)
     )
-    return bool(starts) and max(starts) > call.span.start
+    return last > call.span.start
 
 
 def removes(file: FileFacts, step: Step, call: Call, path: str) -> bool:
@@ -82,16 +82,13 @@ def _configured(file: FileFacts, stage: StageFacts, step: Step, tool: str) -> bo
     """By `pip config set global.no-cache-dir`, in the same step or one before."""
     if tool != "pip":
         return False
-    starts = file.once(
-        "pip config",
-        stage.steps[0],
-        lambda: tuple(
-            call.span.start
-            for call in file.calls_of(stage)
-            if call.name == "pip" and call.values[:1] == ("config",) and "no-cache-dir" in call.text
-        ),
+    starts = (
+        call.span.start
+        for call in file.calls_of(stage)
+        if call.name == "pip" and call.values[:1] == ("config",) and "no-cache-dir" in call.text
     )
-    return bool(starts) and min(starts) < step.instruction.span.end
+    first = file.once("pip config", stage.steps[0], lambda: min(starts, default=None))
+    return first is not None and first < step.instruction.span.end
 
 
 def _directory(install: PythonInstall, call: Call, tool: str) -> str | None:

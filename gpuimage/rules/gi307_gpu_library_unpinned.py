@@ -61,9 +61,8 @@ def check(file: FileFacts) -> Iterator[Hit]:
             ):
                 continue
             if stage.root.kind in ("other", "unknown"):
-                found = [
-                    one for one in found if not one.file
-                ]  # what the base may hold meets such a requirement
+                # What such a base may hold meets the requirements of a file.
+                found = [one for one in found if not one.file]
             if found and not (
                 stage.root.kind in ("pytorch", "ngc-torch") and all(one.name == "torch" for one in found)
             ):

@@ -42,7 +42,7 @@ from collections.abc import Iterator
 
 from gpuimage.facts import Call, FileFacts, StageFacts, covers
 from gpuimage.facts.options import options
-from gpuimage.finding import Edit, Fix, Hit, Rule
+from gpuimage.finding import Edit, Fix, Hit, Rule, Severity
 from gpuimage.patterns import pattern
 from gpuimage.rules.environment import Part, Setting, offset_in, settings
 from gpuimage.rules.shared import shipped_steps
@@ -72,6 +72,8 @@ def _environment(file: FileFacts, stage: StageFacts) -> Iterator[Hit]:
         if not setting.uses(_VARIABLE):
             found.clear()
         found += ((setting, part) for part in setting.parts(":") if _is_stubs(part))
+    # Without a toolkit there are no stubs to be found.
+    severity: Severity | None = "note" if toolkit(file, stage.end).present is False else None
     for setting, part in found:
         yield Hit(
             part.span,
@@ -79,9 +81,7 @@ def _environment(file: FileFacts, stage: StageFacts) -> Iterator[Hit]:
             "the driver's, stops with CUDA_ERROR_STUB_LIBRARY (34)",
             "leave it out; for linking, LIBRARY_PATH or a variable of the one RUN is enough",
             fix=_without(stage, setting, part),
-            severity="note"
-            if toolkit(file, stage.end).present is False
-            else None,  # there are no stubs to be found
+            severity=severity,
         )
 
 

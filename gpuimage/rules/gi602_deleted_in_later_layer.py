@@ -88,9 +88,8 @@ def _judge(file: FileFacts, change: Change, earlier: Sequence[Made], cuda_base: 
         ]
         yield Hit(
             change.span,
-            f"{path} was {what} in line {line}, an earlier layer: deleting it here frees nothing"
-            if whole
-            else f"{path} lies in what was {what} in line {line}, an earlier layer: deleting it here frees nothing",
+            f"{path} {'was' if whole else 'lies in what was'} {what} in line {line}, an earlier layer: deleting it here "
+            "frees nothing",
             "delete it in the RUN that made it, or make it in a stage of its own",
             cost,
             severity="note" if not whole or (last.kind == "copied" and _is_small_file(last.source)) else None,

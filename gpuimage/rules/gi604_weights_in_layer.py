@@ -49,6 +49,7 @@ _LOADS = pattern(
     r"|SentenceTransformer\(|WhisperModel\(|spacy\.cli\.download"
 )
 _SMALL = pattern(r"(Auto)?(\w*Tokenizer\w*|\w*Config|\w*Processor|\w*FeatureExtractor)\.from_pretrained\(")
+_LFS = "what git lfs holds"
 _HOSTS = pattern(
     r"https?://(\S*@)?(huggingface\.co|hf-mirror\.com|www\.modelscope\.cn)/(?!docs|spaces|datasets)"
 )
@@ -91,7 +92,7 @@ def _by_tool(call: Call) -> str | None:
     if call.name == "ollama" and words[:1] == ["pull"]:
         return words[1] if len(words) > 1 else None
     if call.name == "git" and words[:2] == ["lfs", "pull"]:
-        return "what git lfs holds"
+        return _LFS
     if call.name.startswith("python") and "-c" in call.values:
         code = call.values[call.values.index("-c") + 1] if call.values[-1] != "-c" else ""
         loads = len(_LOADS.findall(code))
@@ -134,7 +135,7 @@ def _hit(call: Call, what: str) -> Hit:
     shown = re.sub(r"//[^/@\s]+@", "//", what)
     return Hit(
         call.span,
-        f"{'large files' if 'git lfs' in shown else 'model weights'} ({shown}) are downloaded into a layer: they are pushed and pulled with every image",
+        f"{'large files' if what == _LFS else 'model weights'} ({shown}) are downloaded into a layer: they are pushed and pulled with every image",
         "mount them when the container runs, or keep them in a layer of their own before the code",
     )
 

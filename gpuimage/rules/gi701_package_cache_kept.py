@@ -84,16 +84,13 @@ def _torch_may_be_there(file: FileFacts, install: PythonInstall) -> bool:
     stage = file.stages[install.call.step.stage]
     if stage.root.kind in ("pytorch", "ngc-torch", "rocm", "other", "unknown"):
         return True
-    starts = file.once(
-        "torch installs",
-        stage.steps[0],
-        lambda: tuple(
-            one.call.span.start
-            for one in file.python_of(stage)
-            if any(w.name == "torch" or w.name in NEEDS_TORCH for w in one.wanted)
-        ),
+    starts = (
+        one.call.span.start
+        for one in file.python_of(stage)
+        if any(w.name == "torch" or w.name in NEEDS_TORCH for w in one.wanted)
     )
-    return bool(starts) and min(starts) < install.call.span.start
+    first = file.once("first torch", stage.steps[0], lambda: min(starts, default=None))
+    return first is not None and first < install.call.span.start
 
 
 def _cpu(install: PythonInstall) -> bool:

@@ -87,7 +87,7 @@ def _by_option(text: str) -> bool:
 
 def _configured(file: FileFacts, stage: StageFacts) -> bool:
     """Whether a file below /etc/apt says it for all installs."""
-    return file.once("recommends", stage.steps[0], lambda: (_writes_option(file, stage),))[0]
+    return file.once("recommends", stage.steps[0], lambda: _writes_option(file, stage))
 
 
 def _writes_option(file: FileFacts, stage: StageFacts) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import secrets
@@ -11,10 +12,11 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 import docker.errors
 import requests
+import urllib3.exceptions
 from docker import APIClient
 from docker.context import ContextAPI
 from docker.utils import kwargs_from_env
@@ -83,12 +85,16 @@ def _connect(host: str) -> APIClient:
 
 @contextmanager
 def api_errors(what: str) -> Iterator[None]:
-    """Turn the SDK's errors into ours."""
+    """Turn the errors of the SDK, and of what it is built on, into ours."""
     try:
         yield
     except docker.errors.APIError as problem:
         raise UnavailableError(f"docker could not {what}", why=str(problem.explanation or problem)) from None
-    except (docker.errors.DockerException, requests.RequestException) as problem:
+    except (
+        docker.errors.DockerException,
+        requests.RequestException,
+        urllib3.exceptions.HTTPError,
+    ) as problem:
         raise UnavailableError(
             f"docker could not {what}",
             why=str(problem),
@@ -188,6 +194,17 @@ def _read_build(response: requests.Response, tracker: Tracker) -> str:
             hint="the daemon's log says why; it may have been stopped",
         )
     return image
+
+
+@contextmanager
+def download(client: APIClient, path: str, doing: str) -> Iterator[BinaryIO]:
+    """Stream what the daemon sends for a path of its API; it stops sending when the block is left."""
+    url = f"{client.base_url}/v{client.api_version}{path}"
+    with api_errors(doing), client.get(url, stream=True, timeout=None) as response:
+        if response.status_code >= 400:
+            raise UnavailableError(f"docker could not {doing}", why=_message(response))
+        response.raw.auto_close = False  # a reader that asks once more at the end is told that it is the end
+        yield io.BufferedReader(response.raw, 1 << 20)
 
 
 def json_lines(response: requests.Response) -> Iterator[dict[str, Any]]:

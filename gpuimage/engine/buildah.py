@@ -186,6 +186,13 @@ class BuildahEngine:
             with process.pipe([*inside, "sh", "-c", script]) as stream:
                 yield stream
 
+    @contextmanager
+    def archive(self, image: str) -> Iterator[BinaryIO]:
+        """Stream the image as `docker save` writes it (see Engine.archive)."""
+        self.inspect(image)
+        with podman.archive([self.name, "push", "--quiet", image, "docker-archive:/dev/stdout"]) as stream:
+            yield stream
+
     def tag(self, image: str, tag: str) -> None:
         """Give an image one more name."""
         done = self._ask("tag", image, tag)

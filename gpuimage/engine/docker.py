@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -197,18 +196,19 @@ class DockerEngine:
         """Stream the image's root file system as a tar archive (see Engine.export)."""
         self.inspect(image)
         # The container is never started, so that its command need not exist.
-        with api.container(self.client, image, entrypoint=["-"]) as name:
-            with api.api_errors(f"export {image}"):
-                response = self.client.get(
-                    f"{self.client.base_url}/v{self.client.api_version}/containers/{name}/export",
-                    stream=True,
-                    timeout=None,
-                )
-                response.raise_for_status()
-            try:
-                yield io.BufferedReader(response.raw, 1 << 20)
-            finally:
-                response.close()
+        with (
+            api.container(self.client, image, entrypoint=["-"]) as name,
+            api.download(self.client, f"/containers/{name}/export", f"export {image}") as stream,
+        ):
+            yield stream
+
+    @contextmanager
+    def archive(self, image: str) -> Iterator[BinaryIO]:
+        """Stream the image as `docker save` writes it (see Engine.archive)."""
+        # By its id: for a name without a tag the daemon sends every tag of that name.
+        identifier = self.inspect(image).id
+        with api.download(self.client, f"/images/{identifier}/get", f"save {image}") as stream:
+            yield stream
 
     def tag(self, image: str, tag: str) -> None:
         """Give an image one more name."""

@@ -165,6 +165,13 @@ class PodmanEngine:
         finally:
             self._ask("rm", "--force", "--ignore", "--time", "0", name)
 
+    @contextmanager
+    def archive(self, image: str) -> Iterator[BinaryIO]:
+        """Stream the image as `docker save` writes it (see Engine.archive)."""
+        self.inspect(image)
+        with archive(self._command("save", "--format", "docker-archive", image)) as stream:
+            yield stream
+
     def tag(self, image: str, tag: str) -> None:
         """Give an image one more name."""
         done = self._ask("tag", image, tag)
@@ -233,6 +240,24 @@ def pull(command: Sequence[str], reference: str, on_event: OnEvent) -> None:
     """Pull with podman or buildah."""
     with registries(loopback(reference)) as env:
         _transfer([*command, reference], f"pull {reference}", reference, env, on_event)
+
+
+@contextmanager
+def archive(command: Sequence[str]) -> Iterator[BinaryIO]:
+    """Stream what podman or buildah writes, with a directory for its temporary files that is removed again.
+
+    Each layer passes through a file there, and older versions leave it behind when they are ended early.
+    """
+    # Where they keep such files by themselves: a layer may be too large for a /tmp in memory.
+    parent = os.environ.get("TMPDIR") or "/var/tmp"  # noqa: S108  # a parent directory
+    # Without root, the user namespace is entered first, with TMPDIR as it was: podman may note there which
+    # namespace is its own, and would leave a second one behind.
+    inside = [] if os.geteuid() == 0 else [command[0], "unshare"]
+    with (
+        tempfile.TemporaryDirectory(prefix="gpuimage-", dir=parent) as directory,
+        process.pipe([*inside, "env", f"TMPDIR={directory}", *command]) as stream,
+    ):
+        yield stream
 
 
 def _transfer(

@@ -144,6 +144,9 @@ class Engine(Protocol):
     def export(self, image: str) -> AbstractContextManager[BinaryIO]:
         """Stream the image's flattened root file system as a tar archive."""
 
+    def archive(self, image: str) -> AbstractContextManager[BinaryIO]:
+        """Stream the image as `docker save` writes it: its layers, configuration and manifest in one tar archive."""
+
     def tag(self, image: str, tag: str) -> None:
         """Give an image one more name."""
 

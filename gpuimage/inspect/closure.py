@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gpuimage.inspect.types import Inspection, Library
@@ -33,12 +33,31 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
+class MissingVersion:
+    """A symbol version that a library wants and the one that the loader finds for it does not have (GLIBC_2.38)."""
+
+    library: str
+    needed: str
+    version: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class Twice:
+    """One soname in several files, each with the libraries for which the loader takes it."""
+
+    soname: str
+    taken_by: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class Closure:
     """Every library's needs, sorted by what a missing one means.
 
     `missing`: nowhere in the image, and needed by what Python or a program loads. `optional`: nowhere, but only
     plug-ins that nothing here links to want it. `off_path`: there, where the loader does not look by itself (its
-    package loads it first). `driver`: injected from the host when the container starts. `checked` counts libraries.
+    package loads it first). `driver`: injected from the host when the container starts. `versions`: symbol versions
+    that are not in the library found. `twice`: files of one soname. `checked` counts libraries.
     """
 
     checked: int
@@ -46,6 +65,8 @@ class Closure:
     optional: tuple[Missing, ...]
     off_path: tuple[Missing, ...]
     driver: tuple[Missing, ...]
+    versions: tuple[MissingVersion, ...] = ()
+    twice: tuple[Twice, ...] = ()
 
 
 def closure(inspection: Inspection, *, env: Mapping[str, str] | None = None) -> Closure:
@@ -74,11 +95,39 @@ def closure(inspection: Inspection, *, env: Mapping[str, str] | None = None) -> 
     return Closure(
         checked=len(inspection.libraries),
         **{kind: tuple(found[key] for key in sorted(found)) for kind, found in groups.items()},
+        versions=tuple(_missing_versions(loader.edges, loaded)),
+        twice=tuple(_twice(inspection, loader.edges)),
     )
+
+
+def _missing_versions(edges: _Edges, loaded: set[str]) -> Iterator[MissingVersion]:
+    """As ld.so: a library without versions of its own is taken as it is."""
+    for library, needed, found in sorted(edges, key=lambda edge: (edge[0].path, edge[1])):
+        if library.path not in loaded or not found.defines:
+            continue
+        for provider, version in library.wants:
+            if provider == needed and version not in found.defines:
+                yield MissingVersion(library.path, needed, version, found.path)
+
+
+def _twice(inspection: Inspection, edges: _Edges) -> Iterator[Twice]:
+    files: dict[tuple[str, str, int], list[str]] = {}
+    for library in inspection.libraries:
+        if library.soname:
+            files.setdefault((library.soname, library.machine, library.bits), []).append(library.path)
+    users: dict[str, set[str]] = {}
+    for library, _, found in edges:
+        users.setdefault(found.path, set()).add(library.path)
+    for (soname, *_), paths in sorted(files.items()):
+        if len(paths) > 1:
+            yield Twice(soname, {path: tuple(sorted(users.get(path, ()))) for path in paths})
 
 
 # A library, and the directory it was found in: its $ORIGIN, which for a file that is a link is the link's directory.
 _Loaded = tuple[Library, str]
+
+# Who needs what, and which library the loader takes for it.
+_Edges = set[tuple[Library, str, Library]]
 
 
 class _Loader:
@@ -96,6 +145,7 @@ class _Loader:
             name = link.rsplit("/", 1)[-1]
             if target is not None and target not in self._by_name.setdefault(name, []):
                 self._by_name[name].append(target)
+        self.edges: _Edges = set()
         self._found: dict[tuple[str, tuple[str, ...], str, int], _Loaded | None] = {}
 
     def named(self, name: str, like: Library) -> tuple[str, ...]:
@@ -131,6 +181,7 @@ class _Loader:
                 if found is None:
                     missing.append((library, needed))
                     continue
+                self.edges.add((library, needed, found[0]))
                 loaded |= {needed, found[0].soname}
                 if found[0].path not in seen:
                     seen.add(found[0].path)

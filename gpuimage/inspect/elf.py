@@ -1,43 +1,106 @@
-"""The dynamic section of an ELF file: what it is called, what it needs, and where it looks for that.
+"""ELF files: what a library is called, what it needs and where it looks for that, and where its sections lie.
 
-The only user of pyelftools. Program headers alone are read, for stripped files have no section headers.
+The only user of pyelftools.
 """
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 
+from gpuimage.inspect.source import Passing, Source, SourceFile
 from gpuimage.inspect.types import Library
 
 MAGIC = b"\x7fELF"
 _MOST_TAGS = 100_000
+_MOST_SECTIONS = 100_000
+_MOST_VERSIONS = 10_000
+_MOST_BYTES = 256 << 20  # of headers and tables read from one file; string tables are read name by name
 _TEXTS = {"DT_NEEDED": "needed", "DT_SONAME": "soname", "DT_RPATH": "rpath", "DT_RUNPATH": "runpath"}
+_NEEDED_VERSIONS, _OWN_VERSIONS = "SHT_GNU_verneed", "SHT_GNU_verdef"
+_PT_DYNAMIC = 2
 
 
-def read_library(file: BinaryIO, path: str, size: int) -> Library | None:
-    """The library at the start of `file`, or None for an ELF file without a dynamic section.
+class Section(NamedTuple):
+    """A section with bytes in the file."""
+
+    name: str
+    start: int
+    end: int
+
+
+class Elf(NamedTuple):
+    """An ELF file; `library` is None without a dynamic section, `machine` as pyelftools names it."""
+
+    library: Library | None
+    sections: tuple[Section, ...]
+    machine: str
+    abi: int
+    flags: int
+
+
+def mark_tables(source: Source) -> None:
+    """Ask a source to keep what `read_elf` will want after the file has passed by."""
+    header = source.read(0, 64)
+    if len(header) < 64 or header[4:6] != b"\x02\x01":  # 64 bits, little endian; others are small
+        return
+    programs, sections = struct.unpack_from("<QQ", header, 32)
+    size, count = struct.unpack_from("<HH", header, 54)
+    # The names of the sections stand before their headers.
+    source.keep(max(0, sections - (1 << 20)), source.size)
+    table = source.read(programs, size * count) if programs < 1 << 20 else b""
+    for at in range(0, len(table) - 55, max(size, 56)):
+        kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", table, at)
+        if kind == _PT_DYNAMIC:
+            source.keep(offset, offset + length)
+
+
+def read_elf(source: Source, path: str, *, dynamic: bool = True) -> Elf:
+    """Read the tables of an ELF file; without `dynamic` its sections alone.
 
     ValueError for a damaged one: pyelftools stops in many ways at hostile input, and all of them mean that.
     """
     try:
-        elf = ELFFile(file)
-        dynamic = next(
-            (segment for segment in elf.iter_segments() if isinstance(segment, DynamicSegment)), None
-        )
-        if dynamic is None:
-            return None
-        texts: dict[str, list[str]] = {name: [] for name in _TEXTS}
-        tag: Any  # each kind has an attribute of its own name
-        for tag in islice(dynamic.iter_tags(), _MOST_TAGS):
-            name = tag.entry.d_tag
-            if name in texts:
-                texts[name].append(getattr(tag, _TEXTS[name]))
+        if isinstance(source, Passing):
+            source.drain()
+        elf = ELFFile(cast("BinaryIO", SourceFile(source, _MOST_BYTES)))
+        return Elf(
+            _library(elf, path, source.size) if dynamic else None, tuple(_sections(elf, source.size)),
+            str(elf.header.e_machine), _abi(elf.header.e_ident.EI_OSABI), int(elf.header.e_flags),
+        )  # fmt: skip
     except Exception as error:
-        raise ValueError(f"{path} is a damaged ELF file: {error}") from error
+        raise ValueError(f"{path} is a damaged ELF file: {error or type(error).__name__}") from error
+
+
+def _abi(value: Any) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _sections(elf: Any, size: int) -> Iterator[Section]:
+    if elf.num_sections() > _MOST_SECTIONS:
+        raise ValueError(f"{elf.num_sections()} sections")
+    for section in elf.iter_sections():
+        start = int(section["sh_offset"])
+        if section["sh_type"] not in ("SHT_NULL", "SHT_NOBITS") and start < size:
+            yield Section(section.name, start, min(start + int(section["sh_size"]), size))
+
+
+def _library(elf: Any, path: str, size: int) -> Library | None:
+    # Program headers, for stripped files have no section headers.
+    dynamic = next((segment for segment in elf.iter_segments() if isinstance(segment, DynamicSegment)), None)
+    if dynamic is None:
+        return None
+    texts: dict[str, list[str]] = {name: [] for name in _TEXTS}
+    tag: Any  # each kind has an attribute of its own name
+    for tag in islice(dynamic.iter_tags(), _MOST_TAGS):
+        name = tag.entry.d_tag
+        if name in texts:
+            texts[name].append(getattr(tag, _TEXTS[name]))
     return Library(
         path=path,
         soname=next(iter(texts["DT_SONAME"]), None),
@@ -47,7 +110,22 @@ def read_library(file: BinaryIO, path: str, size: int) -> Library | None:
         machine=str(elf.header.e_machine),
         bits=int(elf.elfclass),
         bytes=size,
+        wants=tuple(islice(_wanted_versions(elf), _MOST_VERSIONS)),
+        defines=tuple(islice(_own_versions(elf), _MOST_VERSIONS)),
     )
+
+
+def _wanted_versions(elf: Any) -> Iterator[tuple[str, str]]:
+    for section in elf.iter_sections(_NEEDED_VERSIONS):
+        for need, versions in islice(section.iter_versions(), _MOST_VERSIONS):
+            for version in islice(versions, _MOST_VERSIONS):
+                yield need.name, version.name
+
+
+def _own_versions(elf: Any) -> Iterator[str]:
+    for section in elf.iter_sections(_OWN_VERSIONS):
+        for _, versions in islice(section.iter_versions(), _MOST_VERSIONS):
+            yield from (version.name for version in islice(versions, 1))
 
 
 def _entries(texts: list[str]) -> tuple[str, ...]:

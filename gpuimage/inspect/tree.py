@@ -1,30 +1,37 @@
-"""The files of a root file system, from a directory or from the tar stream of an engine's export."""
+"""The files of a root file system: a directory, a tar stream of an engine's export, a wheel."""
 
 from __future__ import annotations
 
-import fnmatch
-import posixpath
+import hashlib
 import stat
 import tarfile
-import tempfile
-from collections.abc import Iterator
-from email.parser import HeaderParser
+import zipfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, BinaryIO, Self, cast
+from typing import Any, BinaryIO, Self, cast
 
 from gpuimage.errors import Location
-from gpuimage.inspect.elf import MAGIC, read_library
-from gpuimage.inspect.types import InspectError, Inspection, Library, WheelInfo
+from gpuimage.inspect.collect import COPY_BYTES, Collector, absolute, inspection
+from gpuimage.inspect.source import CHUNK, mapped
+from gpuimage.inspect.types import InspectError, Inspection
 
-_SPOOL = (
-    32 * 1024 * 1024
-)  # an ELF file up to this size stays in memory, a larger one goes to a temporary file
-_TEXT_LIMIT = 64 * 1024 * 1024
-_TEXTS = ("*.dist-info/METADATA", "*.dist-info/RECORD", "/etc/ld.so.conf", "/etc/ld.so.conf.d/*")
-_MOST_FILES = 5_000_000
+TAR_ERRORS = (tarfile.TarError, EOFError, OSError, ValueError, OverflowError, RecursionError)
+"""What tarfile raises at damaged input."""
+
+_LONGEST_EXTENSION = 16 << 20  # bytes of a pax header or a long name, which tarfile reads into memory whole
+_EXTENSIONS = (
+    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
+)  # fmt: skip
+_MOST_INFLATED = 200 * 10**9  # bytes; a wheel of that size is a bomb
+
+# Files of these names hold no machine code; in a directory they are not even opened.
+_TEXT_SUFFIXES = frozenset(
+    ".c .cc .cpp .cu .cuh .css .csv .gz .h .hpp .html .inc .js .json .md .pem .png .py .pyc .pyi .pyx .pxd .rst .svg "
+    ".toml .txt .xml .yaml .yml".split()
+)
 
 
-class _Member(tarfile.TarInfo):
+class Member(tarfile.TarInfo):
     """A member whose header is damaged stops the reading with an error: tarfile takes that for the end."""
 
     @classmethod
@@ -37,153 +44,51 @@ class _Member(tarfile.TarInfo):
                 raise
             raise tarfile.ReadError(str(error)) from error
 
-
-class _Collector:
-    """Takes files one by one, in whatever order they come, and makes an Inspection of them at the end."""
-
-    def __init__(self) -> None:
-        self.sizes: dict[str, int] = {}
-        self.links: dict[str, str] = {}
-        self.executables: set[str] = set()
-        self.libraries: dict[str, Library] = {}
-        self.texts: dict[str, str] = {}
-        self.problems: list[str] = []
-        self.hard_links: dict[str, str] = {}
-
-    def member(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
-        """Note one entry of an archive; `..` at the root stays there, as the kernel has it."""
-        path = _absolute(member.name)
-        if member.isreg():
-            self.file(path, member.size, member.mode, archive.extractfile(member))
-        elif member.issym():
-            self.links[path] = member.linkname
-        elif member.islnk():
-            self.hard_links[path] = _absolute(member.linkname)
-
-    def join_hard_links(self) -> None:
-        """Give the other names of a file their place: its bytes are counted once, a library is judged once."""
-        for path, target in self.hard_links.items():
-            if target in self.sizes:
-                self.sizes[path] = 0
-                if target in self.executables:
-                    self.executables.add(path)
-                if target in self.libraries:
-                    self.links[path] = target
-                if target in self.texts:
-                    self.texts[path] = self.texts[target]
-            elif target in self.links:
-                self.links[path] = self.links[target]
-
-    def file(self, path: str, size: int, mode: int, content: IO[bytes] | None) -> None:
-        """Note a regular file; `content` is read only where it says something."""
-        if len(self.sizes) >= _MOST_FILES:
-            raise InspectError(f"more than {_MOST_FILES} files")
-        self.sizes[path] = size
-        if mode & 0o111:
-            self.executables.add(path)
-        if content is None:
-            return
-        if any(fnmatch.fnmatchcase(path, pattern) for pattern in _TEXTS):
-            if size <= _TEXT_LIMIT:
-                self.texts[path] = content.read(size).decode("utf-8", errors="replace")
-        elif size > 64 and (mode & 0o111 or ".so" in path.rsplit("/", 1)[-1]):
-            self._elf(path, size, content)
-
-    def _elf(self, path: str, size: int, content: IO[bytes]) -> None:
-        head = content.read(len(MAGIC))
-        if head != MAGIC:
-            return
-        with tempfile.SpooledTemporaryFile(max_size=_SPOOL) as spool:
-            spool.write(head)
-            while chunk := content.read(1 << 20):
-                spool.write(chunk)
-            spool.seek(0)
-            try:
-                library = read_library(cast("BinaryIO", spool), path, size)
-            except ValueError as error:
-                self.problems.append(str(error))
-                return
-        if library is not None:
-            self.libraries[path] = library
-
-    def inspection(self) -> Inspection:
-        """Everything seen so far."""
-        first = Inspection(
-            self.sizes, self.links, frozenset(self.executables), tuple(self.libraries.values())
-        )
-        return Inspection(
-            sizes=self.sizes,
-            links=self.links,
-            executables=frozenset(self.executables),
-            libraries=tuple(library for _, library in sorted(self.libraries.items())),
-            wheels=tuple(self._wheels()),
-            ld_so_conf=tuple(dict.fromkeys(self._conf("/etc/ld.so.conf", first))),
-            problems=tuple(self.problems),
-            _by_path=self.libraries,
-        )
-
-    def _wheels(self) -> Iterator[WheelInfo]:
-        for path, text in sorted(self.texts.items()):
-            if not path.endswith(".dist-info/METADATA"):
-                continue
-            headers = HeaderParser().parsestr(text.split("\n\n", 1)[0])
-            info = path.removesuffix("/METADATA")
-            location = posixpath.dirname(info)
-            record = self.texts.get(f"{info}/RECORD", "")
-            files = {
-                posixpath.normpath(posixpath.join(location, line.rsplit(",", 2)[0].strip('"')))
-                for line in record.splitlines()
-                if line
-            }
-            yield WheelInfo(
-                name=str(headers.get("Name", info.rsplit("/", 1)[-1])),
-                version=str(headers.get("Version", "")),
-                bytes=sum(self.sizes.get(self.hard_links.get(name, name), 0) for name in files),
-                location=location,
-            )
-
-    def _conf(self, path: str, tree: Inspection, depth: int = 0) -> Iterator[str]:
-        """The directories of ld.so.conf, in order, includes followed."""
-        for raw in self.texts.get(tree.resolve(path) or path, "").splitlines():
-            line = raw.split("#", 1)[0].strip()
-            words = line.split()
-            if words[:1] == ["include"] and depth < 8:
-                for pattern in words[1:]:
-                    wanted = posixpath.normpath(posixpath.join(posixpath.dirname(path), pattern))
-                    for name in sorted(name for name in self.texts if fnmatch.fnmatchcase(name, wanted)):
-                        yield from self._conf(name, tree, depth + 1)
-            elif words and words[0] not in ("include", "hwcap"):
-                yield line.rstrip("/") or "/"
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Read one header; a name of gigabytes is damage too."""
+        member = super().frombuf(buf, encoding, errors)
+        if member.type in _EXTENSIONS and member.size > _LONGEST_EXTENSION:
+            raise tarfile.ReadError(f"an extended header of {member.size} bytes")
+        return member
 
 
-def _absolute(name: str) -> str:
-    return "/" + posixpath.normpath("/" + name).lstrip("/")
+def members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """Yield the entries of a stream one by one; tarfile itself would keep them all."""
+    while (member := archive.next()) is not None:
+        yield member
+        cast("Any", archive).members.clear()
 
 
-def inspect_tar(stream: BinaryIO) -> Inspection:
+def read_members(stream: BinaryIO, found: Collector) -> None:
+    """Note every entry of a tar stream; what ends early is told as a problem, unless nothing was read before."""
+    try:
+        with tarfile.open(fileobj=stream, mode="r|*", tarinfo=Member, bufsize=CHUNK) as archive:
+            for member in members(archive):
+                found.member(archive, member)
+    except TAR_ERRORS as error:
+        if not found.files.sizes:
+            raise InspectError(f"this is not a tar archive: {error}") from error
+        found.files.problems.append(f"the archive ends early: {error}")
+    found.files.join_hard_links()
+
+
+def inspect_tar(stream: BinaryIO, *, every_section: bool = False) -> Inspection:
     """Read a flattened root file system (`docker export`) once, front to back.
 
-    Memory stays bounded by the number of files: only ELF files are spooled, one at a time. Names that climb out of
-    the root are read as the kernel would: `..` at the root stays there. InspectError for what is no tar archive.
+    Memory stays bounded by the number of files. Names that climb out of the root are read as the kernel would: `..`
+    at the root stays there. InspectError for what is no tar archive.
     """
-    found = _Collector()
-    try:
-        with tarfile.open(fileobj=stream, mode="r|*", tarinfo=_Member) as archive:
-            for member in archive:
-                found.member(archive, member)
-    except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError, RecursionError) as error:
-        if not found.sizes:
-            raise InspectError(f"this is not a tar archive: {error}") from error
-        found.problems.append(f"the archive ends early: {error}")
-    found.join_hard_links()
-    return found.inspection()
+    found = Collector(every_section=every_section)
+    read_members(stream, found)
+    return inspection(found.files)
 
 
-def inspect_directory(root: Path) -> Inspection:
+def inspect_directory(root: Path, *, every_section: bool = False) -> Inspection:
     """Read a directory as the root of a container would see it: absolute links start at `root`, none is followed out."""
     if not root.is_dir():
         raise InspectError("there is no such directory", where=Location(root))
-    found = _Collector()
+    found = Collector(every_section=every_section)
     first_names: dict[tuple[int, int], str] = {}
     todo = [""]
     # Depth first and by name, as archives are written, so that both take the same name of a file for the first.
@@ -195,16 +100,63 @@ def inspect_directory(root: Path) -> Inspection:
             if stat.S_ISDIR(status.st_mode):
                 todo += sorted((f"{path}/{entry.name}" for entry in full.iterdir()), reverse=True)
             elif stat.S_ISLNK(status.st_mode):
-                found.links[path] = str(full.readlink())
+                found.files.links[path] = str(full.readlink())
             elif stat.S_ISREG(status.st_mode):
                 if status.st_nlink > 1:
                     first = first_names.setdefault((status.st_dev, status.st_ino), path)
                     if first != path:
-                        found.hard_links[path] = first
+                        found.files.hard_links[path] = first
                         continue
-                with full.open("rb") as content:
-                    found.file(path, status.st_size, status.st_mode, content)
+                if full.suffix in _TEXT_SUFFIXES:
+                    found.skipped(path, status.st_size, status.st_mode)
+                    continue
+                with mapped(full) as source:
+                    found.file(path, status.st_size, status.st_mode, source)
         except OSError as error:
-            found.problems.append(f"{path or '/'}: {error.strerror}")
-    found.join_hard_links()
-    return found.inspection()
+            found.files.problems.append(f"{path or '/'}: {error.strerror}")
+    found.files.join_hard_links()
+    _digest_same_sizes(root, found)
+    return inspection(found.files)
+
+
+def _digest_same_sizes(root: Path, found: Collector) -> None:
+    """Only files of one size can be copies of each other."""
+    by_size: dict[int, list[str]] = {}
+    for path, size in found.files.sizes.items():
+        if size >= COPY_BYTES:
+            by_size.setdefault(size, []).append(path)
+    for path in (path for paths in by_size.values() if len(paths) > 1 for path in paths):
+        try:
+            with (root / path[1:]).open("rb") as file:
+                found.files.digests[path] = hashlib.file_digest(file, "sha256").digest()
+        except OSError as error:
+            found.files.problems.append(f"{path}: {error.strerror}")
+
+
+def inspect_wheel(path: Path, *, every_section: bool = False) -> Inspection:
+    """Read a wheel, or any other zip file, without unpacking it: its entries are the files of the root."""
+    found = Collector(every_section=every_section)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            if sum(entry.file_size for entry in entries) > _MOST_INFLATED:
+                raise InspectError(
+                    "this wheel says it holds more than 200 GB", where=Location(path), why="it is a zip bomb"
+                )
+            _read_entries(archive, entries, found)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise InspectError("this is not a wheel", where=Location(path), why=str(error)) from error
+    return inspection(found.files)
+
+
+def _read_entries(archive: zipfile.ZipFile, entries: Iterable[zipfile.ZipInfo], found: Collector) -> None:
+    for entry in entries:
+        path = absolute(entry.filename)
+        try:
+            with archive.open(entry) as content:
+                found.passing(path, entry.file_size, entry.external_attr >> 16, content)
+        # An entry can be damaged or encrypted in many ways, and zlib has errors of its own.
+        except InspectError:
+            raise
+        except Exception as error:
+            found.files.problems.append(f"{path}: {error}")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         nvcc_capabilities,
     )
     from gpuimage.tables.drivers import DriverVerdict, driver_verdict
+    from gpuimage.tables.gpu_code import ZSTD_CUDA, GpuLibrary, gpu_library, ptx_cuda
     from gpuimage.tables.images import (
         CudaImage,
         cuda_tag,
@@ -53,6 +54,7 @@ _PLACES = {
     "DriverNeed": "minimum_driver",
     "DriverVerdict": "drivers",
     "Gpu": "products",
+    "GpuLibrary": "gpu_code",
     "NvccSupport": "cuda",
     "NvidiaWheel": "wheels",
     "RequireCuda": "require",
@@ -60,6 +62,7 @@ _PLACES = {
     "StartVerdict": "require",
     "TorchRelease": "torch",
     "Unknown": "_answers",
+    "ZSTD_CUDA": "gpu_code",
     "WheelFacts": "wheels",
     "base_size": "sizes",
     "cuda_minors": "cuda",
@@ -75,6 +78,7 @@ _PLACES = {
     "driver_verdict": "drivers",
     "flavor_libraries": "images",
     "gpu": "products",
+    "gpu_library": "gpu_code",
     "gpus": "products",
     "library_family": "images",
     "nvcc_capabilities": "cuda",
@@ -83,6 +87,7 @@ _PLACES = {
     "optional_plugin": "loader",
     "os_python": "images",
     "pip_cache_bytes": "sizes",
+    "ptx_cuda": "gpu_code",
     "require_cuda": "require",
     "smallest_flavor": "images",
     "start_verdict": "require",
@@ -102,6 +107,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "ZSTD_CUDA",
     "CudaImage",
     "CudaRange",
     "CudaRelease",
@@ -110,6 +116,7 @@ __all__ = [
     "DriverNeed",
     "DriverVerdict",
     "Gpu",
+    "GpuLibrary",
     "NvccSupport",
     "NvidiaWheel",
     "RequireCuda",
@@ -133,6 +140,7 @@ __all__ = [
     "edition",
     "flavor_libraries",
     "gpu",
+    "gpu_library",
     "gpus",
     "library_family",
     "nvcc_capabilities",
@@ -141,6 +149,7 @@ __all__ = [
     "optional_plugin",
     "os_python",
     "pip_cache_bytes",
+    "ptx_cuda",
     "require_cuda",
     "smallest_flavor",
     "start_verdict",

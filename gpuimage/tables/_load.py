@@ -17,6 +17,7 @@ import msgspec
 from gpuimage.arch import ArchError, ComputeCapability
 from gpuimage.errors import GpuImageError
 from gpuimage.tables import _rows as rows
+from gpuimage.tables import _rows_libraries as libraries
 from gpuimage.tables._answers import known
 
 DATA = Path(__file__).resolve().parent.parent / "data"
@@ -223,13 +224,23 @@ def stand_ins() -> rows.StandIns:
 
 
 @cache
-def dlopen_families() -> rows.DlopenFamilies:
+def dlopen_families() -> libraries.DlopenFamilies:
     """dlopen_families.json."""
 
-    def law(table: rows.DlopenFamilies) -> Iterator[str]:
+    def law(table: libraries.DlopenFamilies) -> Iterator[str]:
         yield from twice("family of", (row.head for row in table.families))
 
-    return read("dlopen_families.json", rows.DlopenFamilies, law)
+    return read("dlopen_families.json", libraries.DlopenFamilies, law)
+
+
+@cache
+def gpu_libraries() -> libraries.GpuLibraries:
+    """gpu_libraries.json."""
+
+    def law(table: libraries.GpuLibraries) -> Iterator[str]:
+        yield from twice("library", (row.library for row in table.libraries))
+
+    return read("gpu_libraries.json", libraries.GpuLibraries, law)
 
 
 @cache

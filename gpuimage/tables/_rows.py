@@ -412,32 +412,3 @@ class Edition(Row, frozen=True, kw_only=True):
     """edition.json."""
 
     edition: Date
-
-
-class FamilyOpenedRow(Checked, frozen=True, kw_only=True):
-    """Libraries that their head opens by name; a member may be a pattern for fnmatch."""
-
-    family: Text
-    head: Text
-    members: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
-
-
-class PathsRow(Checked, frozen=True, kw_only=True):
-    """Patterns for fnmatch over absolute paths."""
-
-    patterns: tuple[Text, ...]
-
-
-class NamesRow(Checked, frozen=True, kw_only=True):
-    """Names of libraries."""
-
-    names: frozenset[Text]
-
-
-class DlopenFamilies(msgspec.Struct, frozen=True, kw_only=True):
-    """dlopen_families.json."""
-
-    families: tuple[FamilyOpenedRow, ...]
-    roots: PathsRow
-    optional: PathsRow
-    driver: NamesRow

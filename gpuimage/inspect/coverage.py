@@ -1,0 +1,239 @@
+"""Which GPUs the code of a file runs on: container by container, as the driver loads it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import Literal
+
+from msgspec import Struct
+
+from gpuimage.arch import ComputeCapability
+from gpuimage.inspect.types import Code, Container, GpuFile
+from gpuimage.tables import ZSTD_CUDA, GpuLibrary, Unknown, driver_cuda, driver_need, gpu_library, ptx_cuda
+
+State = Literal["native", "jit", "partial", "none"]
+Severity = Literal["error", "warning", "note"]
+
+_SHOWN = 12
+
+
+class Coverage(Struct, frozen=True):
+    """What one file has for one GPU.
+
+    `native`, `jit` and `nothing` count its loadable containers: machine code that runs there, only PTX for the driver
+    to compile, neither. `state` sums them up; `severity` is None where all is well, and `because` says why it is not.
+    `cuda` is the CUDA release whose driver is needed to load what runs ("12.4": compressed with zstd; "13.0": its
+    PTX), None where any driver of the GPU will do; `driver` is that driver, where the tables know it.
+    """
+
+    path: str
+    target: ComputeCapability
+    state: State
+    native: int
+    jit: int
+    nothing: int
+    severity: Severity | None = None
+    because: str = ""
+    cuda: str | None = None
+    driver: str | None = None
+
+
+def coverage(
+    files: Iterable[GpuFile], targets: Sequence[ComputeCapability], driver: str | None = None
+) -> tuple[Coverage, ...]:
+    """Hold every file with loadable GPU code against every target, files in order, targets within.
+
+    `driver` is the oldest host driver ("550" or "550.54.14"): what it cannot load counts as nothing. Static
+    libraries and code left for linking at run time are never loaded as they are, and not judged.
+    """
+    host = driver_cuda(driver) if driver else None
+    spoken = None if host is None or isinstance(host, Unknown) else host
+    judged = [(file, gpu_library(file.path), _loadable(file)) for file in files if file.kind != "archive"]
+    found = [
+        _one(file, row, containers, target, spoken)
+        for file, row, containers in judged
+        if containers
+        for target in targets
+    ]
+    return tuple(_alternatives(found))
+
+
+def needed(code: Code, targets: Sequence[ComputeCapability]) -> bool:
+    """Whether a driver may load this entry on one of the targets; code of unknown use counts as needed."""
+    if code.capability is None or code.kind not in ("cubin", "ptx"):
+        return True
+    return any(_runs(code, target) for target in targets)
+
+
+def _loadable(file: GpuFile) -> tuple[Container, ...]:
+    return tuple(container for container in file.containers if container.loadable)
+
+
+@cache
+def _cubin_runs(capability: ComputeCapability, target: ComputeCapability) -> bool:
+    return capability.cubin_runs_on(target)
+
+
+@cache
+def _ptx_runs(capability: ComputeCapability, target: ComputeCapability) -> bool:
+    return capability.ptx_runs_on(target)
+
+
+def _runs(code: Code, target: ComputeCapability) -> bool:
+    if code.capability is None:
+        return False
+    if code.kind == "cubin":
+        return _cubin_runs(code.capability, target)
+    return code.kind == "ptx" and _ptx_runs(code.capability, target)
+
+
+def _key(cuda: str | None) -> tuple[int, ...]:
+    return tuple(map(int, cuda.split("."))) if cuda else ()
+
+
+@cache
+def _wants(isa: str | None, compression: str) -> str | None:
+    """The CUDA release whose driver reads such an entry; None where every driver of its GPU does."""
+    release = ptx_cuda(isa) if isa else None
+    known = [
+        cuda for cuda in (None if isinstance(release, Unknown) else release, _ZSTD.get(compression)) if cuda
+    ]
+    return max(known, key=_key, default=None)
+
+
+_ZSTD = {"zstd": ZSTD_CUDA}
+
+
+def _container(container: Container, target: ComputeCapability, spoken: str | None) -> tuple[str, str | None]:
+    """What a container has for a GPU, and the CUDA release whose driver that takes."""
+    late: str | None = None
+    for kind, name in (("cubin", "native"), ("ptx", "jit")):
+        wants = {
+            _wants(code.isa, code.compression)
+            for code in container.code
+            if code.kind == kind and _runs(code, target)
+        }
+        if wants:
+            least = min(wants, key=_key)
+            if spoken is None or _key(least) <= _key(spoken):
+                return name, least
+            late = least if late is None else min(late, least, key=_key)
+    return ("late", late) if late else ("nothing", None)
+
+
+def _one(
+    file: GpuFile,
+    row: GpuLibrary | None,
+    containers: Sequence[Container],
+    target: ComputeCapability,
+    spoken: str | None,
+) -> Coverage:
+    found = [_container(container, target, spoken) for container in containers]
+    counts = dict.fromkeys(("native", "jit", "late", "nothing"), 0) | Counter(kind for kind, _ in found)
+    native, jit, nothing = counts["native"], counts["jit"], counts["nothing"] + counts["late"]
+    state = _state(native, jit, nothing, row)
+    # What decides about the driver: all that runs, or the better half of it where the library chooses itself.
+    counted = ("native",) if native and _chooses(row) else ("native", "jit") if native + jit else ("late",)
+    cuda = max((wants for kind, wants in found if kind in counted and wants), key=_key, default=None)
+    driver = _driver(cuda)
+    severity, because = _Words(file, row, containers, target, counts, cuda, driver).verdict(state)
+    return Coverage(file.path, target, state, native, jit, nothing, severity, because, cuda, driver)
+
+
+def _chooses(row: GpuLibrary | None) -> bool:
+    return row is not None and row.judge in ("library", "single")
+
+
+@cache
+def _driver(cuda: str | None) -> str | None:
+    """The driver that came with a CUDA minor's first release."""
+    for version in (f"{cuda}.0", cuda) if cuda else ():
+        need = driver_need(version)
+        if not isinstance(need, Unknown) and need.full:
+            return need.full
+    return None
+
+
+def _state(native: int, jit: int, nothing: int, row: GpuLibrary | None) -> State:
+    if not native + jit:
+        return "none"
+    if nothing and not _chooses(row):
+        return "partial"
+    return "native" if native else "jit"
+
+
+class _Words(Struct, frozen=True):
+    """One answer as a person reads it."""
+
+    file: GpuFile
+    row: GpuLibrary | None
+    containers: Sequence[Container]
+    target: ComputeCapability
+    counts: dict[str, int]
+    cuda: str | None
+    driver: str | None
+
+    def verdict(self, state: State) -> tuple[Severity | None, str]:
+        """How bad it is, and why."""
+        late = self.counts["late"]
+        single = self.file.kind == "cubin" or (self.row is not None and self.row.judge == "single")
+        if single and not self.counts["native"]:
+            return (
+                "note",
+                f"it is made for some GPUs only, and {self.target} is none of them: {self._archs()}",
+            )
+        if state == "none":
+            if late:
+                return "error", f"what it has for {self.target} needs {self._wanted()}"
+            return "error", f"no code for {self.target}: it has {self._archs()}"
+        if state == "partial":
+            nothing = self.counts["nothing"] + late
+            what = f"{nothing} of {len(self.containers)} containers have nothing for {self.target}"
+            return "warning", f"{what}; their kernels would fail with 'no kernel image is available'"
+        if state == "jit":
+            jit = self.counts["jit"]
+            where = f", in {jit} of {len(self.containers)} containers" if jit < len(self.containers) else ""
+            return "warning", f"only PTX for {self.target}{where}: compiled at first use, by {self._wanted()}"
+        return None, ""
+
+    def _wanted(self) -> str:
+        if self.driver:
+            return f"driver {self.driver} or newer (CUDA {self.cuda})"
+        return f"the driver of CUDA {self.cuda} or newer" if self.cuda else "the driver"
+
+    def _archs(self) -> str:
+        codes = {
+            (code.kind, code.capability)
+            for container in self.containers
+            for code in container.code
+            if code.capability
+        }
+        cubins = sorted(capability for kind, capability in codes if kind == "cubin" and capability)
+        ptx = sorted(capability for kind, capability in codes if kind == "ptx" and capability)
+        shown = [str(one) for one in cubins[:_SHOWN]] + (["…"] if len(cubins) > _SHOWN else [])
+        made = f"machine code for {' '.join(shown)}" if shown else "no machine code"
+        return f"{made} and {'PTX ' + ' '.join(map(str, ptx)) if ptx else 'no PTX'}"
+
+
+def _alternatives(found: Sequence[Coverage]) -> Iterator[Coverage]:
+    """Of files of which one is loaded, the best counts; what the others lack is a note."""
+    covered = {
+        (row.library, one.path.rpartition("/")[0], one.target)
+        for one in found
+        if (row := gpu_library(one.path)) and row.judge == "alternatives" and one.state in ("native", "jit")
+    }
+    for one in found:
+        row = gpu_library(one.path)
+        if (
+            row
+            and one.severity == "error"
+            and (row.library, one.path.rpartition("/")[0], one.target) in covered
+        ):
+            because = f"{one.because}; another file of {row.library} has"
+            yield Coverage(
+                one.path, one.target, one.state, one.native, one.jit, one.nothing, "note", because, one.cuda, one.driver
+            )  # fmt: skip
+        else:
+            yield one

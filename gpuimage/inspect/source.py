@@ -1,0 +1,220 @@
+"""The bytes of one file: mapped where the file lies on disk, read once and forgotten where it passes by in a stream."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Protocol
+
+CHUNK = 1 << 20
+
+# What of a passing file is kept in memory: how many chunks of its start, and how many of the newest ones. The names an
+# ELF file's dynamic section refers to lie near its start, or near its end where patchelf has moved them.
+_HEAD = 64
+_RECENT = 32
+
+
+class NotKeptError(ValueError):
+    """The bytes asked for have passed by and were not kept."""
+
+
+class Source(Protocol):
+    """Random access to one file, as far as it has not passed by."""
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file."""
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Return the bytes at an offset, fewer at the end of the file."""
+
+    def find(self, needle: bytes, start: int, end: int) -> int:
+        """Return the first offset in [start, end) at which the needle stands whole, -1 where there is none."""
+
+    def keep(self, start: int, end: int) -> None:
+        """Ask that these bytes can still be read after they have passed by."""
+
+
+class Mapped:
+    """A file on disk or in memory; nothing passes by."""
+
+    def __init__(self, data: bytes | mmap.mmap) -> None:
+        self._data = data
+        self.size = len(data)
+
+    def read(self, offset: int, count: int) -> bytes:
+        """See Source."""
+        return self._data[offset : offset + count]
+
+    def find(self, needle: bytes, start: int, end: int) -> int:
+        """See Source."""
+        return self._data.find(needle, start, end)
+
+    def keep(self, start: int, end: int) -> None:
+        """See Source."""
+
+
+@contextmanager
+def mapped(path: Path) -> Iterator[Mapped]:
+    """Open a file on disk; a file that is cut while it is read is the only thing that can go wrong later."""
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            yield Mapped(b"")
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            yield Mapped(data)
+
+
+class Passing:
+    """A file that is read once, front to back, in chunks; only some of them stay in memory.
+
+    `size` is what the archive's index says; `read_bytes` counts what really came, `digest` is of that.
+    """
+
+    def __init__(self, content: IO[bytes], size: int) -> None:
+        self.size = size
+        self.read_bytes = 0
+        self._content = content
+        self._hash = hashlib.sha256()
+        self._chunks: dict[int, bytes] = {}
+        self._wanted: set[int] = set()
+        self._next = 0
+        self._ended = False
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of all that was read; only meaningful after `drain`."""
+        return self._hash.digest()
+
+    def keep(self, start: int, end: int) -> None:
+        """See Source; at most as much as the start of a file may take."""
+        first, last = start // CHUNK, (min(end, self.size) - 1) // CHUNK
+        self._wanted.update(range(first, min(last, first + _HEAD) + 1))
+
+    def drain(self) -> None:
+        """Read to the end."""
+        while self._pull():
+            pass
+
+    def read(self, offset: int, count: int) -> bytes:
+        """See Source; NotKeptError for what is gone."""
+        end = min(offset + count, self.size)
+        if end <= offset:
+            return b""
+        first, last = offset // CHUNK, (end - 1) // CHUNK
+        while self._next <= last and self._pull():
+            pass
+        if first == last:
+            return self._chunk(first)[offset - first * CHUNK : end - first * CHUNK]
+        joined = b"".join(self._chunk(number) for number in range(first, last + 1))
+        return joined[offset - first * CHUNK : end - first * CHUNK]
+
+    def find(self, needle: bytes, start: int, end: int) -> int:
+        """See Source."""
+        end = min(end, self.size)
+        position = start
+        while position + len(needle) <= end:
+            number = position // CHUNK
+            while self._next <= number and self._pull():
+                pass
+            base = number * CHUNK
+            found = self._chunk(number).find(needle, position - base, end - base)
+            if found >= 0:
+                return base + found
+            # What stands across the border to the next chunk.
+            border = max(position, base + CHUNK - len(needle) + 1)
+            across = self.read(border, 2 * len(needle) - 2)
+            found = across.find(needle)
+            if found >= 0 and border + found + len(needle) <= end:
+                return border + found
+            position = base + CHUNK
+        return -1
+
+    def _chunk(self, number: int) -> bytes:
+        chunk = self._chunks.get(number)
+        if chunk is None:
+            if number >= self._next:
+                return b""  # the file is shorter than it should be
+            raise NotKeptError(f"the bytes at {number * CHUNK} have passed by")
+        return chunk
+
+    def _pull(self) -> bool:
+        if self._ended:
+            return False
+        parts, missing = [], CHUNK
+        while missing and (part := self._content.read(missing)):
+            parts.append(part)
+            missing -= len(part)
+        chunk = parts[0] if len(parts) == 1 else b"".join(parts)
+        self._ended = missing > 0
+        if not chunk:
+            return False
+        self._hash.update(chunk)
+        self.read_bytes += len(chunk)
+        self._chunks[self._next] = chunk
+        old = self._next - _RECENT
+        if old >= _HEAD and old not in self._wanted:
+            self._chunks.pop(old, None)
+        self._next += 1
+        return True
+
+
+class Part:
+    """A range of another source: a member of a static library."""
+
+    def __init__(self, source: Source, offset: int, size: int) -> None:
+        self._source = source
+        self._offset = offset
+        self.size = size
+
+    def read(self, offset: int, count: int) -> bytes:
+        """See Source."""
+        return self._source.read(self._offset + offset, max(0, min(count, self.size - offset)))
+
+    def find(self, needle: bytes, start: int, end: int) -> int:
+        """See Source."""
+        found = self._source.find(needle, self._offset + start, self._offset + min(end, self.size))
+        return found - self._offset if found >= 0 else -1
+
+    def keep(self, start: int, end: int) -> None:
+        """See Source."""
+        self._source.keep(self._offset + start, self._offset + min(end, self.size))
+
+
+class SourceFile(io.RawIOBase):
+    """A source as pyelftools wants it: a file with a position. Reads at most `limit` bytes in all."""
+
+    def __init__(self, source: Source, limit: int) -> None:
+        self._source = source
+        self._left = limit
+        self._position = 0
+
+    def seekable(self) -> bool:
+        """Say that `seek` works."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Move the position."""
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._source.size}[whence]
+        self._position = max(0, start + offset)
+        return self._position
+
+    def read(self, count: int | None = -1) -> bytes:
+        """Read from the position; ValueError once more was read than a sound file needs."""
+        rest = max(0, self._source.size - self._position)
+        wanted = rest if count is None or count < 0 else min(count, rest)
+        self._left -= wanted
+        if self._left < 0:
+            raise ValueError("its tables refer to more bytes than a sound file's would")
+        data = self._source.read(self._position, wanted)
+        self._position += len(data)
+        return data

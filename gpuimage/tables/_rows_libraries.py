@@ -1,0 +1,53 @@
+"""The shape of the rows about single libraries: what the loader does with them, and the GPU code they hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from gpuimage.tables._rows import Checked, Text
+
+
+class GpuLibraryRow(Checked, frozen=True, kw_only=True):
+    """A library whose GPU code is not judged container by container."""
+
+    library: Text
+    pattern: Text
+    judge: Literal["library", "single", "alternatives"]
+    sections: tuple[Text, ...]
+
+
+class GpuLibraries(msgspec.Struct, frozen=True, kw_only=True):
+    """gpu_libraries.json."""
+
+    libraries: tuple[GpuLibraryRow, ...]
+
+
+class FamilyOpenedRow(Checked, frozen=True, kw_only=True):
+    """Libraries that their head opens by name; a member may be a pattern for fnmatch."""
+
+    family: Text
+    head: Text
+    members: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+
+
+class PathsRow(Checked, frozen=True, kw_only=True):
+    """Patterns for fnmatch over absolute paths."""
+
+    patterns: tuple[Text, ...]
+
+
+class NamesRow(Checked, frozen=True, kw_only=True):
+    """Names of libraries."""
+
+    names: frozenset[Text]
+
+
+class DlopenFamilies(msgspec.Struct, frozen=True, kw_only=True):
+    """dlopen_families.json."""
+
+    families: tuple[FamilyOpenedRow, ...]
+    roots: PathsRow
+    optional: PathsRow
+    driver: NamesRow

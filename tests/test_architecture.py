@@ -25,7 +25,7 @@ ROWS = (
     {"rules"},
     {"lint", "engine"},
     {"smoke"},
-    {"build", "verify"},
+    {"build", "verify", "examine"},
     {"reporters"},
     {"cli"},
 )

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import hashlib
+import io
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +18,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -264,6 +268,81 @@ def test_an_export_may_be_left_early(engine: Engine, image: str, lab: Lab) -> No
     assert eventually(lambda: containers(engine, lab.docker_host) <= before)
 
 
+@dataclasses.dataclass
+class Saved:
+    """An image as its archive describes it; layers as plain tars."""
+
+    config: dict[str, Any]
+    layers: list[bytes]
+
+    @classmethod
+    def read(cls, engine: Engine, image: str, into: Path) -> Saved:
+        with engine.archive(image) as stream, into.open("wb") as file:
+            shutil.copyfileobj(stream, file)
+        with tarfile.open(into) as archive:
+
+            def content(name: str) -> bytes:
+                file = archive.extractfile(name)  # also by the link that docker 20.10 writes for equal layers
+                assert file is not None
+                data = file.read()
+                return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+
+            (only,) = json.loads(content("manifest.json"))
+            return cls(json.loads(content(only["Config"])), [content(name) for name in only["Layers"]])
+
+
+def test_an_archive_holds_the_image_with_all_its_layers(engine: Engine, image: str, tmp_path: Path) -> None:
+    saved = Saved.read(engine, image, tmp_path / "image.tar")
+    assert "GREETING=moin" in saved.config["config"]["Env"]
+    digests = [f"sha256:{hashlib.sha256(layer).hexdigest()}" for layer in saved.layers]
+    assert digests == saved.config["rootfs"]["diff_ids"]
+    assert len(digests) == len(engine.inspect(image).layers)
+    names = []
+    for layer in saved.layers:
+        with tarfile.open(fileobj=io.BytesIO(layer), mode="r:") as archive:
+            names.append(archive.getnames())
+    assert "srv/hello.txt" in names[-1]
+    assert all(names)
+
+
+def test_an_archive_of_a_name_holds_none_of_its_other_tags(
+    engine: Engine, image: str, tmp_path: Path, token: str
+) -> None:
+    (tmp_path / "one").write_text("1")
+    name = f"gpuimage-test/{token}"
+    build(engine, BuildRequest("FROM scratch\nCOPY one /\n", tmp_path, tags=(f"{name}:latest",)))
+    engine.tag(image, f"{name}:1")
+    try:
+        assert len(Saved.read(engine, name, tmp_path / "image.tar").layers) == 1
+    finally:
+        engine.remove(f"{name}:latest")
+        engine.remove(f"{name}:1")
+
+
+def test_an_archive_of_an_image_that_is_not_there_is_a_mistake_of_the_user(engine: Engine) -> None:
+    with pytest.raises(SpecError, match="no image"), engine.archive("gpuimage-test/not-there:1"):
+        pass
+
+
+def temporary_files(engine: Engine, directory: Path) -> list[Path]:
+    """What is kept beside an archive: by the daemon in its own directory, by podman and buildah in TMPDIR."""
+    if engine.name != "docker":
+        return list(directory.iterdir())
+    return list(Path(engine.health().storage or "").glob("tmp/docker-export-*"))
+
+
+def test_an_archive_may_be_left_early(
+    engine: Engine, image: str, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    before = containers(engine, lab.docker_host)
+    with engine.archive(image) as stream:
+        assert stream.read(512)
+    assert not processes_with(image)
+    assert eventually(lambda: not temporary_files(engine, tmp_path))
+    assert containers(engine, lab.docker_host) <= before
+
+
 IGNORES = {
     "nothing": "",
     "names": "*.log\n**/*.pyc\n",
@@ -431,7 +510,7 @@ def test_secrets_reach_the_step_and_not_the_image(engine: Engine, base: str, tmp
 
 
 INTERRUPTED = """
-import sys
+import sys, time
 from pathlib import Path
 from gpuimage.engine import BuildRequest, select
 from gpuimage.engine.docker import DockerEngine
@@ -441,13 +520,18 @@ print("ready", flush=True)
 if what == "build":
     request = BuildRequest(text, Path(context), tags=("gpuimage-test/interrupted:1",))
     engine.build(request, lambda event: print(event.text, flush=True))
+elif what == "archive":
+    with engine.archive(text) as stream:
+        stream.read(512)
+        Path(context).touch()
+        time.sleep(300)
 else:
     engine.run(text, ["sh", "-c", context])
 """
 
 
 def interrupt(engine: Engine, lab: Lab, what: str, text: str, more: str, begun: Callable[[], bool]) -> str:
-    """Run a build or a command in a process of its own and press Ctrl-C once it has begun."""
+    """Build, archive or run in a process of its own and press Ctrl-C once it has begun."""
     host = lab.docker_host if isinstance(engine, DockerEngine) else ""
     name = engine.builder if isinstance(engine, DockerEngine) else engine.name
     child = subprocess.Popen(
@@ -490,6 +574,18 @@ def test_ctrl_c_on_a_command_leaves_no_process_and_no_container(
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert eventually(lambda: not processes_with(sleeping))
     assert eventually(lambda: containers(engine, lab.docker_host) <= before)
+
+
+def test_ctrl_c_on_an_archive_leaves_no_process_and_no_file(
+    engine: Engine, image: str, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, temporary = tmp_path / "begun", tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    errors = interrupt(engine, lab, "archive", image, str(begun), begun.exists)
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert eventually(lambda: not processes_with(image))
+    assert eventually(lambda: not temporary_files(engine, temporary))
 
 
 def test_podman_and_buildah_leave_the_hosts_files_alone(lab: Lab) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import os
 import re
@@ -294,3 +295,70 @@ def test_a_file_that_may_not_be_read_is_a_problem(tmp_path: Path) -> None:
     assert made.problems == ()
     (tmp_path / "usr/bin/secret").chmod(stat.S_IWUSR)
     assert "secret" in inspect_directory(tmp_path).problems[0]
+
+
+@pytest.mark.skipif(not shutil.which("readelf"), reason="there is no readelf here")
+def test_symbol_versions_are_what_readelf_prints(tmp_path: Path) -> None:
+    paths = sorted({path for program in programs() for path in [program, *needs(program)]})
+    for path in paths:
+        text = subprocess.run(
+            ["readelf", "--version-info", "--wide", str(path)], capture_output=True, text=True, check=True
+        ).stdout
+        own, _, wanted = text.partition("Version needs section")
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+        library = inspect_directory(tmp_path).library(f"/{path.name}")
+        assert library is not None
+        assert sorted(version for _, version in library.wants) == sorted(
+            re.findall(r"Name: (\S+)  Flags", wanted)
+        )
+        assert set(library.defines) == set(re.findall(r"Cnt: \d+  Name: (\S+)", own))
+        (tmp_path / path.name).unlink()
+
+
+@pytest.mark.skipif(not shutil.which("ldd"), reason="there is no ldd here")
+def test_a_version_that_the_library_found_does_not_have_is_missing_as_for_the_loader(tmp_path: Path) -> None:
+    program = programs()[0]
+    for path in [program, *needs(program)]:
+        target = tmp_path / str(path).lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    whole = inspect_directory(tmp_path)
+    assert closure(whole).versions == ()
+    old = [
+        dataclasses.replace(one, defines=("GLIBC_2.2.5",)) if one.name == "libc.so.6" else one
+        for one in whole.libraries
+    ]
+    lost = closure(
+        dataclasses.replace(whole, libraries=tuple(old), _by_path={one.path: one for one in old})
+    ).versions
+    wanted = {
+        version
+        for one in whole.libraries
+        if one.path == f"/{str(program).lstrip('/')}"
+        for needed, version in one.wants
+        if needed == "libc.so.6"
+    }
+    assert {one.version for one in lost if one.library.endswith(program.name)} == wanted - {"GLIBC_2.2.5"}
+
+
+def test_one_soname_in_two_files_is_told_with_who_takes_which(tmp_path: Path) -> None:
+    site = "usr/lib/python3/dist-packages"
+    made = write(
+        tmp_path,
+        {
+            f"{LIB}/libx.so.1": elf(soname="libx.so.1"),
+            f"{site}/p.libs/libx.so.1": elf(soname="libx.so.1"),
+            f"{site}/p/_c.cpython-313-x86_64-linux-gnu.so": elf(
+                needed=["libx.so.1"], rpath="$ORIGIN/../p.libs"
+            ),
+            "usr/bin/tool": elf(needed=["libx.so.1"]),
+        },
+    )
+    [twice] = closure(made).twice
+    assert (twice.soname, dict(twice.taken_by)) == (
+        "libx.so.1",
+        {
+            f"/{LIB}/libx.so.1": ("/usr/bin/tool",),
+            f"/{site}/p.libs/libx.so.1": (f"/{site}/p/_c.cpython-313-x86_64-linux-gnu.so",),
+        },
+    )

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from gpuimage.arch import ArchList
 from gpuimage.engine import ImageInfo, LayerInfo
 from gpuimage.inspect import inspect_directory
 from gpuimage.smoke import Expectation, Verdict
 from gpuimage.smoke.static import static_verdicts
 from tests.elves import elf
+from tests.fatbins import container, entry, library
 
 LIB = "usr/lib/x86_64-linux-gnu"
 SITE = "usr/local/lib/python3.13/site-packages/nvidia"
@@ -190,5 +192,58 @@ def test_budgets_are_held_with_their_numbers(tmp_path: Path) -> None:
     assert judge(tmp_path, {})["size-budget"].status == "skipped"
 
 
-def test_code_in_the_files_is_not_read_yet_and_that_is_said(tmp_path: Path) -> None:
-    assert judge(tmp_path, {"x": b""})["gpu-code"].status == "skipped"
+@pytest.mark.parametrize(
+    ("archs", "expectation", "status", "reason"),
+    [
+        (
+            "8.0 9.0",
+            Expectation(arch=ArchList.parse("8.6;9.0")),
+            "passed",
+            "1 file with GPU code serves 8.6;9.0",
+        ),
+        (
+            "8.0",
+            Expectation(arch=ArchList.parse("8.6;9.0")),
+            "failed",
+            "no code for 9.0: it has machine code for 8.0",
+        ),
+        (
+            "8.0",
+            Expectation(),
+            "skipped",
+            "no architecture was promised; 1 file with GPU code is made for 8.0",
+        ),
+        (
+            "8.0",
+            Expectation(cpu_only=True),
+            "failed",
+            "no GPU was promised, and there is 1 file with GPU code",
+        ),
+        ("", Expectation(arch=ArchList.parse("8.6")), "skipped", "no file has GPU code of its own"),
+        ("", Expectation(cpu_only=True), "passed", "no file has GPU code"),
+        ("", Expectation(), "passed", "no file has GPU code"),
+    ],
+)
+def test_gpu_code_covers_what_was_promised(
+    tmp_path: Path, archs: str, expectation: Expectation, status: str, reason: str
+) -> None:
+    files = (
+        {"usr/lib/k.so": library(container(*(entry("cubin", arch) for arch in archs.split())))}
+        if archs
+        else {"x": b""}
+    )
+    found = judge(tmp_path, files, expectation)["gpu-code"]
+    assert found.status == status
+    assert reason in found.reason
+
+
+def test_code_that_the_driver_must_compile_passes_and_is_told(tmp_path: Path) -> None:
+    files: dict[str, bytes | str] = {"usr/lib/k.so": library(container(entry("ptx", "8.0", isa="8.4")))}
+    found = judge(tmp_path, files, Expectation(arch=ArchList.parse("9.0")))["gpu-code"]
+    assert found.status == "passed"
+    assert "compiled at first use, by driver 550.54.14 or newer" in found.reason
+
+
+def test_symbol_versions_are_judged_by_what_the_loader_would_find(tmp_path: Path) -> None:
+    assert judge(tmp_path, {"x": b""})["symbol-versions"].status == "skipped"
+    assert judge(tmp_path, {"usr/bin/a": elf(needed=[])})["symbol-versions"].status == "passed"

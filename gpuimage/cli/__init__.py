@@ -20,7 +20,8 @@ class _Commands(click.Group):
     """Loads the module of a command when it is asked for."""
 
     _places: ClassVar[dict[str, str]] = {
-        "plan": "build", "lock": "build", "render": "build", "build": "build", "smoke": "build", "schema": "build",
+        "plan": "build", "lock": "build", "render": "build", "build": "build", "smoke": "build", "inspect": "inspect",
+        "schema": "build",
         "lint": "lint", "rules": "lint", "explain": "lint",
     }  # fmt: skip
 

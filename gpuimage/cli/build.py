@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gpuimage.cli.options import ENGINE, HOST, pairs
+from gpuimage.cli.options import ENGINE, HOST, PROGRESS, QUIET, existing_lock, pairs, single, variants_of
 from gpuimage.errors import SpecError
 from gpuimage.units import size
 
 if TYPE_CHECKING:
     from gpuimage.plan import LockPolicy
-    from gpuimage.spec import SpecFile
 
 SPEC = click.argument("spec", type=click.Path(path_type=Path))
 REQUIRE = click.option(
@@ -32,15 +30,6 @@ SMOKE_FORMAT = click.option(
     show_default=True,
     help="Form of the report.",
 )
-
-PROGRESS = click.option(
-    "--progress",
-    type=click.Choice(["auto", "tty", "plain"]),
-    default="auto",
-    show_default=True,
-    help="How to show progress on standard error.",
-)
-QUIET = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 
 
 @click.command("plan")
@@ -59,8 +48,8 @@ def plan_command(spec: Path, form: str, *, offline: bool) -> None:
     from gpuimage.plan import plan, prepare
     from gpuimage.reporters.results import PLAN_REPORTERS
 
-    for file in _variants(spec):
-        made = plan(file, _existing_lock(file)) if offline else prepare(file, "memory")
+    for file in variants_of(spec):
+        made = plan(file, existing_lock(file)) if offline else prepare(file, "memory")
         click.echo(PLAN_REPORTERS[form](made), nl=False)
 
 
@@ -72,7 +61,7 @@ def lock_command(spec: Path, *, check: bool) -> None:
     from gpuimage.lock import lock_path
     from gpuimage.plan import prepare
 
-    for file in _variants(spec):
+    for file in variants_of(spec):
         made = prepare(file, "locked" if check else "update")
         path = lock_path(file.path)
         if made.lock is None:
@@ -101,8 +90,8 @@ def render_command(spec: Path, output: Path | None, *, check: bool) -> None:
     from gpuimage.plan import plan
     from gpuimage.render import render
 
-    file = _single(spec)
-    lock = _existing_lock(file)
+    file = single(spec)
+    lock = existing_lock(file)
     made = plan(file, lock)
     rendered = render(made)
     if lock is None and not made.resolution.empty:
@@ -172,7 +161,7 @@ def build_command(
 
     chosen = select(engine, host=host)
     passed = True
-    for file in _variants(spec):
+    for file in variants_of(spec):
         options = Options(
             policy=_policy(policy), tags=tags, push=push, build_args=pairs(build_args, "--build-arg"),
             mirrors=pairs(mirrors, "--mirror"), ca=ca, network=network, no_cache=no_cache, smoke=not no_smoke,
@@ -211,8 +200,8 @@ def smoke_command(
         raise click.UsageError("Name an image, or give --here to probe this machine.")
     wanted = Expectation(require=frozenset(require))
     if spec is not None:
-        file = _single(spec)
-        wanted = expectation(plan(file, _existing_lock(file)), require=frozenset(require))
+        file = single(spec)
+        wanted = expectation(plan(file, existing_lock(file)), require=frozenset(require))
     chosen = None if here else select(engine, host=host)
     with progress_display("quiet" if quiet else progress, image or "this machine") as display:
         display.stage("smoke")
@@ -232,29 +221,6 @@ def schema_command() -> None:
     from gpuimage.spec import json_schema
 
     click.echo(json.dumps(json_schema(), indent=2))
-
-
-def _variants(spec: Path) -> Sequence[SpecFile]:
-    from gpuimage.spec import load_spec, variants
-
-    return variants(load_spec(spec))
-
-
-def _single(spec: Path) -> SpecFile:
-    found = _variants(spec)
-    if len(found) > 1:
-        raise SpecError(
-            f"{spec} describes {len(found)} variants",
-            why="this command takes one",
-            hint="remove `matrix`, or use plan or build",
-        )
-    return found[0]
-
-
-def _existing_lock(file: SpecFile):  # type: ignore[no-untyped-def]  # its type is imported only where it is used
-    from gpuimage.lock import lock_path, read_lock
-
-    return read_lock(lock_path(file.path))
 
 
 def _policy(text: str | None) -> LockPolicy:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
+
+from gpuimage.errors import SpecError
+
+if TYPE_CHECKING:
+    from gpuimage.lock import Lock
+    from gpuimage.spec import SpecFile
 
 ENGINE = click.option(
     "--engine",
@@ -18,6 +28,16 @@ HOST = click.option(
 )
 
 
+PROGRESS = click.option(
+    "--progress",
+    type=click.Choice(["auto", "tty", "plain"]),
+    default="auto",
+    show_default=True,
+    help="How to show progress on standard error.",
+)
+QUIET = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+
+
 def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
     """Read `KEY=VALUE` texts."""
     pairs: dict[str, str] = {}
@@ -27,3 +47,29 @@ def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
             raise click.BadParameter(f"{value!r} has no `=`", param_hint=option)
         pairs[key] = rest
     return pairs
+
+
+def variants_of(spec: Path) -> Sequence[SpecFile]:
+    """Read a spec: one for each combination of its matrix."""
+    from gpuimage.spec import load_spec, variants
+
+    return variants(load_spec(spec))
+
+
+def single(spec: Path) -> SpecFile:
+    """Read a spec that has no matrix."""
+    found = variants_of(spec)
+    if len(found) > 1:
+        raise SpecError(
+            f"{spec} describes {len(found)} variants",
+            why="this command takes one",
+            hint="remove `matrix`, or use plan or build",
+        )
+    return found[0]
+
+
+def existing_lock(file: SpecFile) -> Lock | None:
+    """Read the lock beside a spec, None where there is none."""
+    from gpuimage.lock import lock_path, read_lock
+
+    return read_lock(lock_path(file.path))

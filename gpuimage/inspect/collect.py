@@ -8,10 +8,10 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from email.parser import HeaderParser
-from typing import IO
 
 from gpuimage.inspect.gpu import interesting, look
 from gpuimage.inspect.source import Passing, Source
+from gpuimage.inspect.tar import Readable
 from gpuimage.inspect.types import GpuFile, InspectError, Inspection, Library, WheelInfo
 
 COPY_BYTES = 4096
@@ -28,7 +28,8 @@ _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 class Files:
     """What is known of the files of one root or of one layer; `hard_links` are joined to `sizes` at the end.
 
-    `deleted` and `emptied` are the whiteouts of a layer: paths, and directories whose older content is gone.
+    Of a layer also its directories, and its whiteouts: `deleted` paths, and `emptied` directories whose older content
+    is gone.
     """
 
     sizes: dict[str, int] = field(default_factory=dict)
@@ -39,6 +40,7 @@ class Files:
     texts: dict[str, str] = field(default_factory=dict)
     digests: dict[str, bytes] = field(default_factory=dict)
     hard_links: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
     emptied: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
@@ -59,15 +61,22 @@ class Files:
 
 
 class Collector:
-    """Looks at files as they come; `layer` reads the marks by which a layer deletes files of those below."""
+    """Looks at files as they come; `layer` reads the marks by which a layer deletes files of those below.
 
-    def __init__(self, *, layer: bool = False, every_section: bool = False) -> None:
+    `pool` holds buffers that several collectors share (see Passing).
+    """
+
+    def __init__(
+        self, *, layer: bool = False, every_section: bool = False, pool: list[bytearray] | None = None
+    ) -> None:
         self.files = Files()
+        self._pool = [] if pool is None else pool
         self._layer = layer
         self._every_section = every_section
+        self._names = 0
         self._name_bytes = 0
 
-    def member(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+    def member(self, member: tarfile.TarInfo, content: Readable | None) -> None:
         """Note one entry of an archive; `..` at the root stays there, as the kernel has it."""
         path = absolute(member.name)
         directory, _, name = path.rpartition("/")
@@ -76,22 +85,24 @@ class Collector:
                 self.files.emptied.add(directory)
             else:
                 self.files.deleted.add(f"{directory}/{name.removeprefix(_WHITEOUT)}")
-        elif member.isreg():
-            content = archive.extractfile(member)
-            if content is not None:
-                self.passing(path, member.size, member.mode, content)
+        elif member.isdir() and self._layer:
+            self._count(path)
+            self.files.folders.add(path)
+        elif content is not None:
+            self.passing(path, member.size, member.mode, content)
         elif member.issym():
             self._count(path)
-            self.files.links[path] = member.linkname
+            self.files.links[path] = spelled(member.linkname)
         elif member.islnk():
             self._count(path)
             self.files.hard_links[path] = absolute(member.linkname)
 
-    def passing(self, path: str, size: int, mode: int, content: IO[bytes]) -> None:
+    def passing(self, path: str, size: int, mode: int, content: Readable) -> None:
         """Note a regular file whose content can be read once; all of it is read."""
-        source = Passing(content, size)
+        source = Passing(content, size, self._pool)
         self.file(path, size, mode, source)
         source.drain()
+        source.close()
         if size >= COPY_BYTES:
             self.files.digests[path] = source.digest
 
@@ -116,17 +127,22 @@ class Collector:
             self.files.executables.add(path)
 
     def _count(self, path: str) -> None:
+        self._names += 1
         self._name_bytes += len(path)
-        if (
-            len(self.files.sizes) + len(self.files.links) >= _MOST_FILES
-            or self._name_bytes > _MOST_NAME_BYTES
-        ):
+        if self._names > _MOST_FILES or self._name_bytes > _MOST_NAME_BYTES:
             raise InspectError(f"more than {_MOST_FILES} files, or {_MOST_NAME_BYTES >> 20} MiB of names")
 
 
 def absolute(name: str) -> str:
     """The path of an archive's entry inside the root."""
-    return "/" + posixpath.normpath("/" + name).lstrip("/")
+    return "/" + posixpath.normpath("/" + spelled(name)).lstrip("/")
+
+
+def spelled(name: str) -> str:
+    """A name of a file as it may be told: bytes that are no UTF-8 are written out."""
+    if name.isascii():
+        return name
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def inspection(files: Files) -> Inspection:

@@ -41,16 +41,21 @@ class Coverage(Struct, frozen=True):
 
 
 def coverage(
-    files: Iterable[GpuFile], targets: Sequence[ComputeCapability], driver: str | None = None
+    files: Iterable[GpuFile],
+    targets: Sequence[ComputeCapability],
+    driver: str | None = None,
+    *,
+    linked: bool = True,
 ) -> tuple[Coverage, ...]:
     """Hold every file with loadable GPU code against every target, files in order, targets within.
 
     `driver` is the oldest host driver ("550" or "550.54.14"): what it cannot load counts as nothing. Static
-    libraries and code left for linking at run time are never loaded as they are, and not judged.
+    libraries and code left for linking are never loaded as they are, and judged only without `linked`: what they will
+    become a part of is then what counts.
     """
     host = driver_cuda(driver) if driver else None
     spoken = None if host is None or isinstance(host, Unknown) else host
-    judged = [(file, gpu_library(file.path), _loadable(file)) for file in files if file.kind != "archive"]
+    judged = [(file, gpu_library(file.path), _loadable(file, linked=linked)) for file in files]
     found = [
         _one(file, row, containers, target, spoken)
         for file, row, containers in judged
@@ -67,8 +72,36 @@ def needed(code: Code, targets: Sequence[ComputeCapability]) -> bool:
     return any(_runs(code, target) for target in targets)
 
 
-def _loadable(file: GpuFile) -> tuple[Container, ...]:
-    return tuple(container for container in file.containers if container.loadable)
+class DriverNeed(Struct, frozen=True):
+    """What part of a file's code asks of the driver: `why` ("zstd", "PTX ISA 8.7"), the CUDA release, its driver.
+
+    `cuda` and `driver` are None where no source names them.
+    """
+
+    why: str
+    cuda: str | None
+    driver: str | None
+
+
+def driver_needs(file: GpuFile) -> tuple[DriverNeed, ...]:
+    """What a file's compression and newest PTX ask of the driver, whatever the GPU; empty for plain machine code."""
+    codes = [code for container in file.containers for code in container.code]
+    needs = []
+    if any(code.compression == "zstd" for code in codes):
+        needs.append(DriverNeed("zstd", ZSTD_CUDA, _driver(ZSTD_CUDA)))
+    newest = max((code.isa for code in codes if code.isa), key=_key, default=None)
+    if newest:
+        release = ptx_cuda(newest)
+        cuda = None if isinstance(release, Unknown) else release
+        needs.append(DriverNeed(f"PTX ISA {newest}", cuda, _driver(cuda)))
+    return tuple(needs)
+
+
+def _loadable(file: GpuFile, *, linked: bool) -> tuple[Container, ...]:
+    if linked and file.kind == "archive":
+        return ()
+    found = tuple(container for container in file.containers if container.loadable)
+    return found if found or linked else tuple(one for one in file.containers if one.code)
 
 
 @cache

@@ -5,10 +5,11 @@ The only user of pyelftools.
 
 from __future__ import annotations
 
+import io
 import struct
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
@@ -20,10 +21,12 @@ MAGIC = b"\x7fELF"
 _MOST_TAGS = 100_000
 _MOST_SECTIONS = 100_000
 _MOST_VERSIONS = 10_000
-_MOST_BYTES = 256 << 20  # of headers and tables read from one file; string tables are read name by name
+_MOST_BYTES = 512 << 20  # of headers and tables read from one file; string tables are read name by name
 _TEXTS = {"DT_NEEDED": "needed", "DT_SONAME": "soname", "DT_RPATH": "rpath", "DT_RUNPATH": "runpath"}
-_NEEDED_VERSIONS, _OWN_VERSIONS = "SHT_GNU_verneed", "SHT_GNU_verdef"
+_LONGEST_NAMES = 16 << 20
+_SHT_NULL, _SHT_NOBITS, _OWN_VERSIONS, _NEEDED_VERSIONS = 0, 8, 0x6FFFFFFD, 0x6FFFFFFE
 _PT_DYNAMIC = 2
+_BUFFER = 1 << 12
 
 
 class Section(NamedTuple):
@@ -68,9 +71,11 @@ def read_elf(source: Source, path: str, *, dynamic: bool = True) -> Elf:
     try:
         if isinstance(source, Passing):
             source.drain()
-        elf = ELFFile(cast("BinaryIO", SourceFile(source, _MOST_BYTES)))
+        # Unbuffered, every field of every table would be a read of its own.
+        elf = ELFFile(io.BufferedReader(SourceFile(source, _MOST_BYTES), _BUFFER))
+        rows = _rows(elf, source)
         return Elf(
-            _library(elf, path, source.size) if dynamic else None, tuple(_sections(elf, source.size)),
+            _library(elf, rows, path, source.size) if dynamic else None, tuple(_sections(elf, rows, source)),
             str(elf.header.e_machine), _abi(elf.header.e_ident.EI_OSABI), int(elf.header.e_flags),
         )  # fmt: skip
     except Exception as error:
@@ -81,16 +86,43 @@ def _abi(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _sections(elf: Any, size: int) -> Iterator[Section]:
-    if elf.num_sections() > _MOST_SECTIONS:
-        raise ValueError(f"{elf.num_sections()} sections")
-    for section in elf.iter_sections():
-        start = int(section["sh_offset"])
-        if section["sh_type"] not in ("SHT_NULL", "SHT_NOBITS") and start < size:
-            yield Section(section.name, start, min(start + int(section["sh_size"]), size))
+class _Row(NamedTuple):
+    """A section's header; pyelftools would take a second for the thousands of sections of some objects."""
+
+    number: int
+    name: int
+    kind: int
+    start: int
+    size: int
 
 
-def _library(elf: Any, path: str, size: int) -> Library | None:
+def _rows(elf: Any, source: Source) -> list[_Row]:
+    count, width = int(elf.num_sections()), int(elf.header.e_shentsize)
+    if count > _MOST_SECTIONS:
+        raise ValueError(f"{count} sections")
+    order = "<" if elf.little_endian else ">"
+    shape = struct.Struct(order + ("II16xQQ" if elf.elfclass == 64 else "II8xII"))
+    table = source.read(int(elf.header.e_shoff), count * width)
+    if len(table) < count * width:
+        raise ValueError("its section headers lie behind its end: it is cut short")
+    return [
+        _Row(number, *shape.unpack_from(table, number * width))
+        for number in range(count)
+        if width >= shape.size
+    ]
+
+
+def _sections(elf: Any, rows: list[_Row], source: Source) -> Iterator[Section]:
+    names = b""
+    if (at := elf.get_shstrndx()) < len(rows):
+        names = source.read(rows[at].start, min(rows[at].size, _LONGEST_NAMES))
+    for row in rows:
+        if row.kind not in (_SHT_NULL, _SHT_NOBITS) and row.start < source.size:
+            name = names[row.name : names.find(b"\0", row.name)].decode("utf-8", errors="replace")
+            yield Section(name, row.start, min(row.start + row.size, source.size))
+
+
+def _library(elf: Any, rows: list[_Row], path: str, size: int) -> Library | None:
     # Program headers, for stripped files have no section headers.
     dynamic = next((segment for segment in elf.iter_segments() if isinstance(segment, DynamicSegment)), None)
     if dynamic is None:
@@ -110,21 +142,25 @@ def _library(elf: Any, path: str, size: int) -> Library | None:
         machine=str(elf.header.e_machine),
         bits=int(elf.elfclass),
         bytes=size,
-        wants=tuple(islice(_wanted_versions(elf), _MOST_VERSIONS)),
-        defines=tuple(islice(_own_versions(elf), _MOST_VERSIONS)),
+        wants=tuple(islice(_wanted_versions(elf, rows), _MOST_VERSIONS)),
+        defines=tuple(islice(_own_versions(elf, rows), _MOST_VERSIONS)),
     )
 
 
-def _wanted_versions(elf: Any) -> Iterator[tuple[str, str]]:
-    for section in elf.iter_sections(_NEEDED_VERSIONS):
-        for need, versions in islice(section.iter_versions(), _MOST_VERSIONS):
+def _wanted_versions(elf: Any, rows: list[_Row]) -> Iterator[tuple[str, str]]:
+    for row in rows:
+        if row.kind != _NEEDED_VERSIONS:
+            continue
+        for need, versions in islice(elf.get_section(row.number).iter_versions(), _MOST_VERSIONS):
             for version in islice(versions, _MOST_VERSIONS):
                 yield need.name, version.name
 
 
-def _own_versions(elf: Any) -> Iterator[str]:
-    for section in elf.iter_sections(_OWN_VERSIONS):
-        for _, versions in islice(section.iter_versions(), _MOST_VERSIONS):
+def _own_versions(elf: Any, rows: list[_Row]) -> Iterator[str]:
+    for row in rows:
+        if row.kind != _OWN_VERSIONS:
+            continue
+        for _, versions in islice(elf.get_section(row.number).iter_versions(), _MOST_VERSIONS):
             yield from (version.name for version in islice(versions, 1))
 
 

@@ -75,7 +75,7 @@ def _container(
     first = at + _HEADER.size
     stop = first + _HEADER.unpack(header)[1]
     beyond = stop > end
-    if not packed and (beyond or at % 8):
+    if not packed and at % 8:
         return None, None, at + len(MAGIC)
     code, error = _entries(source, first, min(stop, end), most)
     if not packed and error is not None and not code:
@@ -84,7 +84,7 @@ def _container(
         error = FatbinError(f"the container at offset {at} ends after its section")
     # Behind a damaged container the next one is looked for, wherever it stands.
     go_on = at + len(MAGIC) if error is not None else -(-stop // 8) * 8
-    return Container(section="", offset=at, code=code), error, go_on
+    return Container("", at, stop - at, code), error, go_on
 
 
 def _entries(
@@ -96,8 +96,10 @@ def _entries(
         if len(raw) < _ENTRY.size:
             return tuple(code), FatbinError(f"the entry at offset {position} is cut short")
         kind, _, header, payload, _, _, minor, major, arch, _, _, flags, _, plain = _ENTRY.unpack(raw)
-        if not _ENTRY.size <= header <= _LONGEST_HEADER or header % 8 or payload > end - position - header:
+        if not _ENTRY.size <= header <= _LONGEST_HEADER or header % 8:
             return tuple(code), FatbinError(f"the entry at offset {position} is damaged")
+        if payload > end - position - header:
+            return tuple(code), FatbinError(f"the entry at offset {position} reaches past the end")
         if len(code) >= most:
             break
         code.append(_code(kind, arch, flags, f"{major}.{minor}", header + payload, plain or payload))

@@ -95,7 +95,9 @@ def _elf(source: Source, path: str, problem: Problem, *, every_section: bool, me
         elf = Elf(None, (), "", 0, 0)
     if elf.machine == _CUDA_MACHINE:
         capability = fatbin.cubin_capability(elf.abi, elf.flags)
-        loose = Container("", 0, (Code("cubin", capability, source.size, None, "none", debug=False),))
+        loose = Container(
+            "", 0, source.size, (Code("cubin", capability, source.size, None, "none", debug=False),)
+        )
         return Seen(None, GpuFile(path, "cubin", source.size, (loose,)))
     row = gpu_library(path)
     wanted = {*GPU_SECTIONS, *(row.sections if row else ())}
@@ -104,7 +106,7 @@ def _elf(source: Source, path: str, problem: Problem, *, every_section: bool, me
     elif passing is None:
         found = tuple(_by_section(source, elf.sections, wanted, problem, every_section=every_section))
     else:
-        found = tuple(_attributed(passing, elf.sections, wanted, every_section=every_section))
+        found = tuple(_attributed(passing, elf.sections, wanted, problem, every_section=every_section))
     gpu = GpuFile(path, "library", source.size, found) if found else None
     return Seen(elf.library, gpu)
 
@@ -119,7 +121,12 @@ def _by_section(
 
 
 def _attributed(
-    found: tuple[Container, ...], sections: tuple[Section, ...], wanted: set[str], *, every_section: bool
+    found: tuple[Container, ...],
+    sections: tuple[Section, ...],
+    wanted: set[str],
+    problem: Problem,
+    *,
+    every_section: bool,
 ) -> Iterator[Container]:
     ordered = sorted(sections, key=attrgetter("start", "end"))
     starts = [section.start for section in ordered]
@@ -128,6 +135,8 @@ def _attributed(
         inside = at >= 0 and container.offset < ordered[at].end
         name = ordered[at].name if inside else ""
         if every_section or name in wanted:
+            if inside and container.offset + container.bytes > ordered[at].end:
+                problem(f"{name}: the container at offset {container.offset} ends after its section")
             yield from _kept(iter((replace(container, section=name),)))
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import re
 import tarfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, BinaryIO, TypeVar, cast
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -17,15 +14,15 @@ from msgspec import Struct
 from gpuimage.errors import Location
 from gpuimage.inspect.collect import Collector, Files, absolute, inspection
 from gpuimage.inspect.merge import merge
-from gpuimage.inspect.source import CHUNK
-from gpuimage.inspect.tree import TAR_ERRORS, Member, members, read_members
+from gpuimage.inspect.tar import TAR_ERRORS, Forward, Readable, entries, plain
+from gpuimage.inspect.tree import read_members
 from gpuimage.inspect.types import InspectError, Inspection, Layer
 
 _IMAGE_ENTRY = re.compile(
     r"^(\./)?(blobs(/|$)|[0-9a-f]{64}(/|\.json$|\.tar$|$)|(manifest|index)\.json$|oci-layout$|repositories$)"
 )
 _LONGEST_TEXT = 16 << 20
-_ZSTD = b"\x28\xb5\x2f\xfd"
+_NO_LAYER = 3  # bytes of docker's VERSION files
 _INDEX_DEPTH = 4
 
 _T = TypeVar("_T")
@@ -87,6 +84,7 @@ class _Blobs:
     layers: dict[str, Files] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    pool: list[bytearray] = field(default_factory=list)
 
     def text(self, name: str) -> bytes:
         """A document; InspectError where the archive has none of that name."""
@@ -102,7 +100,7 @@ def is_image_entry(name: str) -> bool:
 
 
 def inspect_image(
-    stream: BinaryIO, *, image: str | None = None, platform: str | None = None, every_section: bool = False
+    stream: Readable, *, image: str | None = None, platform: str | None = None, every_section: bool = False
 ) -> Inspection:
     """Read an image archive once, front to back.
 
@@ -111,9 +109,8 @@ def inspect_image(
     """
     blobs = _Blobs()
     try:
-        with tarfile.open(fileobj=stream, mode="r|*", tarinfo=Member, bufsize=CHUNK) as archive:
-            for member in members(archive):
-                _note(archive, member, blobs, every_section=every_section)
+        for member, content in entries(plain(stream)):
+            _note(member, content, blobs, every_section=every_section)
     except TAR_ERRORS as error:
         if not blobs.texts and not blobs.layers:
             raise InspectError(f"this is not an image archive: {error}") from error
@@ -138,47 +135,27 @@ def inspect_layout(
     return _put_together(blobs, image, platform)
 
 
-def _note(archive: tarfile.TarFile, member: tarfile.TarInfo, blobs: _Blobs, *, every_section: bool) -> None:
+def _note(member: tarfile.TarInfo, content: Readable | None, blobs: _Blobs, *, every_section: bool) -> None:
     name = absolute(member.name)[1:]
     if member.issym() or member.islnk():  # docker 20.10 links equal layers to each other
         start = "" if member.islnk() else name.rpartition("/")[0]
         blobs.links[name] = absolute(f"{start}/{member.linkname}")[1:]
-        return
-    content = archive.extractfile(member) if member.isreg() else None
-    if content is not None:
+    elif content is not None:
         _note_blob(name, member.size, content, blobs, every_section=every_section)
 
 
-def _note_blob(name: str, size: int, content: IO[bytes], blobs: _Blobs, *, every_section: bool) -> None:
-    buffered = io.BufferedReader(cast("io.RawIOBase", content), CHUNK)
-    start = buffered.peek(4)[:4]
-    if start[:1] in (b"{", b"["):
+def _note_blob(name: str, size: int, content: Readable, blobs: _Blobs, *, every_section: bool) -> None:
+    stream = Forward(content)
+    if stream.peek(1) in (b"{", b"["):
         if size <= _LONGEST_TEXT:
-            blobs.texts[name] = buffered.read(size)
-    elif size > 1024:  # docker's VERSION files are three bytes, an empty layer is 1,024
-        layer = Collector(layer=True, every_section=every_section)
-        with _inflated(cast("BinaryIO", buffered), start) as plain:
-            try:
-                read_members(plain, layer)
-            except InspectError as error:
-                layer.files.problems.append(f"{name}: {error.what}")
+            blobs.texts[name] = stream.read(size)
+    elif size > _NO_LAYER:
+        layer = Collector(layer=True, every_section=every_section, pool=blobs.pool)
+        try:
+            read_members(stream, layer)
+        except InspectError as error:
+            layer.files.problems.append(f"{name}: {error.what}")
         blobs.layers[name] = layer.files
-    elif size:
-        blobs.layers[name] = Files()
-    buffered.detach()
-
-
-@contextmanager
-def _inflated(stream: BinaryIO, start: bytes) -> Iterator[BinaryIO]:
-    """Open a compressed layer: tarfile sees to gzip, xz and bzip2 itself; zstd comes with Python 3.14."""
-    if start != _ZSTD:
-        yield stream
-        return
-    import zstandard  # noqa: PLC0415  # few images need it
-
-    reader = zstandard.ZstdDecompressor().stream_reader(stream, closefd=False, read_across_frames=True)
-    with reader as plain:
-        yield cast("BinaryIO", plain)
 
 
 def _put_together(blobs: _Blobs, image: str | None, platform: str | None) -> Inspection:

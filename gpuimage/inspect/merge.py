@@ -34,8 +34,9 @@ class _Stack:
         for folder in files.emptied:
             self._cover(self._inside(folder), number, deleted=True)
         own = [*files.sizes, *(link for link in files.links if link not in files.sizes)]
-        for path in own:  # a file may take the place of a whole directory
+        for path in own:  # a file may take the place of a whole directory, and a directory that of a file
             self._cover(self._at(path), number, deleted=False)
+        self._cover([path for path in files.folders if path in self.shown], number, deleted=True)
         for path in own:
             self.shown[path] = number
             self._remember_folders(path)

@@ -9,13 +9,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
+
+from gpuimage.inspect.tar import Readable
 
 CHUNK = 1 << 20
 
 # What of a passing file is kept in memory: how many chunks of its start, and how many of the newest ones. The names an
 # ELF file's dynamic section refers to lie near its start, or near its end where patchelf has moved them.
-_HEAD = 64
+_HEAD = 32
 _RECENT = 32
 
 
@@ -73,15 +75,18 @@ def mapped(path: Path) -> Iterator[Mapped]:
 class Passing:
     """A file that is read once, front to back, in chunks; only some of them stay in memory.
 
-    `size` is what the archive's index says; `read_bytes` counts what really came, `digest` is of that.
+    `size` is what the archive's index says; `read_bytes` counts what really came, `digest` is of that. Chunks are
+    copied into buffers of `pool`, which `close` gives back for the next file: freeing and taking them from the
+    allocator anew leaves ever more holes between what stays.
     """
 
-    def __init__(self, content: IO[bytes], size: int) -> None:
+    def __init__(self, content: Readable, size: int, pool: list[bytearray]) -> None:
         self.size = size
         self.read_bytes = 0
         self._content = content
         self._hash = hashlib.sha256()
-        self._chunks: dict[int, bytes] = {}
+        self._pool = pool
+        self._chunks: dict[int, tuple[bytearray, int]] = {}
         self._wanted: set[int] = set()
         self._next = 0
         self._ended = False
@@ -101,6 +106,11 @@ class Passing:
         while self._pull():
             pass
 
+    def close(self) -> None:
+        """Give the buffers back."""
+        self._pool += (buffer for buffer, _ in self._chunks.values())
+        self._chunks.clear()
+
     def read(self, offset: int, count: int) -> bytes:
         """See Source; NotKeptError for what is gone."""
         end = min(offset + count, self.size)
@@ -109,10 +119,11 @@ class Passing:
         first, last = offset // CHUNK, (end - 1) // CHUNK
         while self._next <= last and self._pull():
             pass
-        if first == last:
-            return self._chunk(first)[offset - first * CHUNK : end - first * CHUNK]
-        joined = b"".join(self._chunk(number) for number in range(first, last + 1))
-        return joined[offset - first * CHUNK : end - first * CHUNK]
+        parts = [
+            self._chunk(number, max(offset, number * CHUNK), min(end, (number + 1) * CHUNK))
+            for number in range(first, last + 1)
+        ]
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def find(self, needle: bytes, start: int, end: int) -> int:
         """See Source."""
@@ -123,43 +134,47 @@ class Passing:
             while self._next <= number and self._pull():
                 pass
             base = number * CHUNK
-            found = self._chunk(number).find(needle, position - base, end - base)
+            if number not in self._chunks:
+                return -1  # the file is shorter than it should be
+            buffer, filled = self._chunks[number]
+            found = buffer.find(needle, position - base, min(end - base, filled))
             if found >= 0:
                 return base + found
             # What stands across the border to the next chunk.
             border = max(position, base + CHUNK - len(needle) + 1)
-            across = self.read(border, 2 * len(needle) - 2)
-            found = across.find(needle)
+            found = self.read(border, 2 * len(needle) - 2).find(needle)
             if found >= 0 and border + found + len(needle) <= end:
                 return border + found
             position = base + CHUNK
         return -1
 
-    def _chunk(self, number: int) -> bytes:
-        chunk = self._chunks.get(number)
-        if chunk is None:
+    def _chunk(self, number: int, start: int, end: int) -> bytes:
+        kept = self._chunks.get(number)
+        if kept is None:
             if number >= self._next:
                 return b""  # the file is shorter than it should be
             raise NotKeptError(f"the bytes at {number * CHUNK} have passed by")
-        return chunk
+        buffer, filled = kept
+        return bytes(memoryview(buffer)[start - number * CHUNK : min(end - number * CHUNK, filled)])
 
     def _pull(self) -> bool:
         if self._ended:
             return False
-        parts, missing = [], CHUNK
-        while missing and (part := self._content.read(missing)):
-            parts.append(part)
-            missing -= len(part)
-        chunk = parts[0] if len(parts) == 1 else b"".join(parts)
-        self._ended = missing > 0
-        if not chunk:
+        buffer = self._pool.pop() if self._pool else bytearray(CHUNK)
+        filled = 0
+        while filled < CHUNK and (part := self._content.read(CHUNK - filled)):
+            buffer[filled : filled + len(part)] = part
+            filled += len(part)
+            self._hash.update(part)
+        self._ended = filled < CHUNK
+        self.read_bytes += filled
+        if not filled:
+            self._pool.append(buffer)
             return False
-        self._hash.update(chunk)
-        self.read_bytes += len(chunk)
-        self._chunks[self._next] = chunk
+        self._chunks[self._next] = buffer, filled
         old = self._next - _RECENT
-        if old >= _HEAD and old not in self._wanted:
-            self._chunks.pop(old, None)
+        if old >= _HEAD and old not in self._wanted and (gone := self._chunks.pop(old, None)):
+            self._pool.append(gone[0])
         self._next += 1
         return True
 
@@ -187,12 +202,16 @@ class Part:
 
 
 class SourceFile(io.RawIOBase):
-    """A source as pyelftools wants it: a file with a position. Reads at most `limit` bytes in all."""
+    """A source as pyelftools wants it: a file with a position. Gives at most `limit` bytes in all."""
 
     def __init__(self, source: Source, limit: int) -> None:
         self._source = source
         self._left = limit
         self._position = 0
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
 
     def seekable(self) -> bool:
         """Say that `seek` works."""
@@ -208,13 +227,12 @@ class SourceFile(io.RawIOBase):
         self._position = max(0, start + offset)
         return self._position
 
-    def read(self, count: int | None = -1) -> bytes:
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
         """Read from the position; ValueError once more was read than a sound file needs."""
-        rest = max(0, self._source.size - self._position)
-        wanted = rest if count is None or count < 0 else min(count, rest)
-        self._left -= wanted
+        data = self._source.read(self._position, len(buffer))
+        self._left -= len(data)
         if self._left < 0:
             raise ValueError("its tables refer to more bytes than a sound file's would")
-        data = self._source.read(self._position, wanted)
+        buffer[: len(data)] = data
         self._position += len(data)
-        return data
+        return len(data)

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import stat
-import tarfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Self, cast
 
 from gpuimage.errors import Location
-from gpuimage.inspect.collect import COPY_BYTES, Collector, absolute, inspection
-from gpuimage.inspect.source import CHUNK, mapped
+from gpuimage.inspect.collect import COPY_BYTES, Collector, absolute, inspection, spelled
+from gpuimage.inspect.source import mapped
+from gpuimage.inspect.tar import TAR_ERRORS, Readable, entries, plain
 from gpuimage.inspect.types import InspectError, Inspection
 
-TAR_ERRORS = (tarfile.TarError, EOFError, OSError, ValueError, OverflowError, RecursionError)
-"""What tarfile raises at damaged input."""
-
-_LONGEST_EXTENSION = 16 << 20  # bytes of a pax header or a long name, which tarfile reads into memory whole
-_EXTENSIONS = (
-    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
-)  # fmt: skip
 _MOST_INFLATED = 200 * 10**9  # bytes; a wheel of that size is a bomb
 
 # Files of these names hold no machine code; in a directory they are not even opened.
@@ -31,41 +23,11 @@ _TEXT_SUFFIXES = frozenset(
 )
 
 
-class Member(tarfile.TarInfo):
-    """A member whose header is damaged stops the reading with an error: tarfile takes that for the end."""
-
-    @classmethod
-    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
-        """Read the next header; a block of zeros is the end, a cut or damaged one is not."""
-        try:
-            return super().fromtarfile(archive)
-        except tarfile.HeaderError as error:
-            if type(error).__name__ == "EOFHeaderError":
-                raise
-            raise tarfile.ReadError(str(error)) from error
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """Read one header; a name of gigabytes is damage too."""
-        member = super().frombuf(buf, encoding, errors)
-        if member.type in _EXTENSIONS and member.size > _LONGEST_EXTENSION:
-            raise tarfile.ReadError(f"an extended header of {member.size} bytes")
-        return member
-
-
-def members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Yield the entries of a stream one by one; tarfile itself would keep them all."""
-    while (member := archive.next()) is not None:
-        yield member
-        cast("Any", archive).members.clear()
-
-
-def read_members(stream: BinaryIO, found: Collector) -> None:
-    """Note every entry of a tar stream; what ends early is told as a problem, unless nothing was read before."""
+def read_members(stream: Readable, found: Collector) -> None:
+    """Note every entry of a tar stream, compressed or not; what ends early is told as a problem, unless nothing was read before."""
     try:
-        with tarfile.open(fileobj=stream, mode="r|*", tarinfo=Member, bufsize=CHUNK) as archive:
-            for member in members(archive):
-                found.member(archive, member)
+        for member, content in entries(plain(stream)):
+            found.member(member, content)
     except TAR_ERRORS as error:
         if not found.files.sizes:
             raise InspectError(f"this is not a tar archive: {error}") from error
@@ -73,8 +35,8 @@ def read_members(stream: BinaryIO, found: Collector) -> None:
     found.files.join_hard_links()
 
 
-def inspect_tar(stream: BinaryIO, *, every_section: bool = False) -> Inspection:
-    """Read a flattened root file system (`docker export`) once, front to back.
+def inspect_tar(stream: Readable, *, every_section: bool = False) -> Inspection:
+    """Read a flattened root file system (`docker export`) once, front to back, compressed or not.
 
     Memory stays bounded by the number of files. Names that climb out of the root are read as the kernel would: `..`
     at the root stays there. InspectError for what is no tar archive.
@@ -90,17 +52,20 @@ def inspect_directory(root: Path, *, every_section: bool = False) -> Inspection:
         raise InspectError("there is no such directory", where=Location(root))
     found = Collector(every_section=every_section)
     first_names: dict[tuple[int, int], str] = {}
+    on_disk: dict[str, str] = {}
     todo = [""]
     # Depth first and by name, as archives are written, so that both take the same name of a file for the first.
     while todo:
-        path = todo.pop()
-        full = root / path[1:]
+        name = todo.pop()
+        full, path = root / name[1:], spelled(name)
+        if path != name:
+            on_disk[path] = name
         try:
-            status = full.lstat() if path else full.stat()
+            status = full.lstat() if name else full.stat()
             if stat.S_ISDIR(status.st_mode):
-                todo += sorted((f"{path}/{entry.name}" for entry in full.iterdir()), reverse=True)
+                todo += sorted((f"{name}/{entry.name}" for entry in full.iterdir()), reverse=True)
             elif stat.S_ISLNK(status.st_mode):
-                found.files.links[path] = str(full.readlink())
+                found.files.links[path] = spelled(str(full.readlink()))
             elif stat.S_ISREG(status.st_mode):
                 if status.st_nlink > 1:
                     first = first_names.setdefault((status.st_dev, status.st_ino), path)
@@ -115,11 +80,11 @@ def inspect_directory(root: Path, *, every_section: bool = False) -> Inspection:
         except OSError as error:
             found.files.problems.append(f"{path or '/'}: {error.strerror}")
     found.files.join_hard_links()
-    _digest_same_sizes(root, found)
+    _digest_same_sizes(root, found, on_disk)
     return inspection(found.files)
 
 
-def _digest_same_sizes(root: Path, found: Collector) -> None:
+def _digest_same_sizes(root: Path, found: Collector, on_disk: Mapping[str, str]) -> None:
     """Only files of one size can be copies of each other."""
     by_size: dict[int, list[str]] = {}
     for path, size in found.files.sizes.items():
@@ -127,7 +92,7 @@ def _digest_same_sizes(root: Path, found: Collector) -> None:
             by_size.setdefault(size, []).append(path)
     for path in (path for paths in by_size.values() if len(paths) > 1 for path in paths):
         try:
-            with (root / path[1:]).open("rb") as file:
+            with (root / on_disk.get(path, path)[1:]).open("rb") as file:
                 found.files.digests[path] = hashlib.file_digest(file, "sha256").digest()
         except OSError as error:
             found.files.problems.append(f"{path}: {error.strerror}")

@@ -43,11 +43,12 @@ class Container(Struct, frozen=True):
     """A fatbin container: what the driver loads as a whole, so "no kernel image" happens per container.
 
     `section` is the ELF section it lies in ("" where the file has none), `offset` where in the file or in the
-    member of a static library. nvprune leaves empty ones.
+    member of a static library, `bytes` how long it says it is. nvprune leaves empty ones.
     """
 
     section: str
     offset: int
+    bytes: int
     code: tuple[Code, ...]
 
     @property

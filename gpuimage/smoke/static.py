@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from gpuimage.engine import ImageInfo
-from gpuimage.inspect import Closure, Inspection, closure
+from gpuimage.inspect import Closure, Inspection, closure, coverage, shares
 from gpuimage.smoke.verdict import Expectation, Status, Verdict
 from gpuimage.tables import dlopen_families
 from gpuimage.units import size
@@ -40,6 +40,7 @@ def static_verdicts(
     files = _Files(inspection, image, expectation)
     probes: tuple[tuple[str, Callable[[_Files], _Answer]], ...] = (
         ("elf-closure", _elf_closure),
+        ("symbol-versions", _versions),
         ("dlopen-families", _dlopen_families),
         ("driver-not-baked", _driver_not_baked),
         ("stubs-off-the-library-path", _stubs),
@@ -295,10 +296,49 @@ def _budget(files: _Files) -> _Answer:
     )
 
 
+def _versions(files: _Files) -> _Answer:
+    """As the loader sees it: `version 'GLIBC_2.38' not found`."""
+    wanted = files.closure.versions
+    if wanted:
+        lost = [f"{one.library} wants {one.version} of {one.needed}" for one in wanted]
+        return "failed", f"the image's libraries are too old: {_some(lost)}", tuple(lost)
+    if not files.closure.checked:
+        return "skipped", "no library in this image has a dynamic section", ()
+    return "passed", "every symbol version that a library wants is there", ()
+
+
 def _gpu_code(files: _Files) -> _Answer:
-    arch = f" ({files.expectation.arch})" if files.expectation.arch else ""
+    gpu, expected = files.inspection.gpu, files.expectation
+    loadable = [file for file in gpu if any(container.loadable for container in file.containers)]
+    several = len(loadable) != 1
+    what = f"{len(loadable)} file{'s' if several else ''} with GPU code"
+    held = " ".join(share.arch for share in shares(loadable) if share.kind == "cubin")
+    if expected.cpu_only and loadable:
+        total = sum(file.code_bytes for file in loadable)
+        reason = f"no GPU was promised, and there {'are' if several else 'is'} {what} ({size(total)})"
+        return "failed", reason, tuple(file.path for file in loadable)
+    if not loadable:
+        if expected.arch and not expected.cpu_only:
+            return "skipped", "no file has GPU code of its own: it is compiled at run time, if at all", ()
+        return "passed", "no file has GPU code", ()
+    if expected.arch is None:
+        return (
+            "skipped",
+            f"no architecture was promised; {what} {'are' if several else 'is'} made for {held}",
+            (),
+        )
+    answers = coverage(gpu, expected.arch.capabilities)
+    by_severity = {
+        severity: [f"{one.path}: {one.because}" for one in answers if one.severity == severity]
+        for severity in ("error", "warning", "note")
+    }
+    evidence = tuple(line for lines in by_severity.values() for line in lines)
+    if lost := by_severity["error"]:
+        return "failed", f"{len(lost)} times a GPU would find no kernel: {lost[0]}", evidence
+    partly = by_severity["warning"]
     return (
-        "skipped",
-        f"GPU code is not read from the files yet; T1 holds the compiled architectures against the plan's{arch}",
-        (),
+        "passed",
+        f"{what} {'serve' if several else 'serves'} {expected.arch}"
+        + (f"; {len(partly)} times only in part or as PTX: {partly[0]}" if partly else ""),
+        evidence,
     )

@@ -19,10 +19,14 @@ PACKAGES = {
     "buildah": "buildah",
     "runc": "runc",
     "newuidmap": "uidmap",
+    "g++": "g++",  # brings ar too
+    "chromium": "chromium",
 }
 DOCKER_TOOLS = ("dockerd", "docker", "runc")
 BASE_TOOLS = ("docker-registry", "mmdebstrap")
 PODMAN_TOOLS = ("podman", "buildah", "runc")
+NVCC_TOOLS = ("g++",)
+PAGE_TOOLS = ("chromium",)
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _APT_ENV = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}

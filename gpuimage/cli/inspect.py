@@ -1,0 +1,125 @@
+"""The command that looks inside: inspect."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuimage.cli.options import ENGINE, HOST, PROGRESS, QUIET, existing_lock, single
+
+if TYPE_CHECKING:
+    from gpuimage.arch import ComputeCapability
+    from gpuimage.examine import Examination
+    from gpuimage.smoke import Expectation
+
+
+@click.command("inspect")
+@click.argument("target")
+@click.option("--arch", metavar="LIST", help='Exit 1 where a file has no code for one of these: "8.6;12.0".')
+@click.option("--gpu", "gpus", multiple=True, metavar="NAME", help="A GPU to serve by its name: A10G.")
+@click.option(
+    "--driver", metavar="VERSION", help="The oldest host driver: what it cannot load counts as nothing."
+)
+@click.option("--spec", type=click.Path(path_type=Path), help="Hold the image against this spec.")
+@click.option("--against", metavar="TARGET", help="Show what grew since this other one, and why.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Form of the report.",
+)
+@click.option(
+    "--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write a page to look at: one file."
+)
+@click.option("--all-sections", is_flag=True, help="Look for GPU code in every section of an ELF file.")
+@click.option("--image", metavar="NAME", help="Which image of an archive that holds several.")
+@click.option("--platform", metavar="OS/ARCH", help="Which platform of an image for several.")
+@ENGINE
+@HOST
+@PROGRESS
+@QUIET
+def inspect_command(
+    target: str, arch: str | None, gpus: tuple[str, ...], driver: str | None, spec: Path | None, against: str | None,
+    form: str, html: Path | None, image: str | None, platform: str | None, engine: str, host: str | None,
+    progress: str, *, all_sections: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Show which GPU code, which CUDA and which bytes something carries; no GPU, no toolkit, no unpacking.
+
+    TARGET is an image of the engine, an archive of one (docker save, OCI; `-` reads it from standard input), an OCI
+    layout, a directory, a wheel, a library or a static library.
+    """
+    from functools import partial
+
+    from gpuimage.engine import BuildEvent, select
+    from gpuimage.examine import examine
+    from gpuimage.inspect import compare
+    from gpuimage.reporters.inspect_json import compare_json, inspect_json
+    from gpuimage.reporters.inspect_text import compare_text, inspect_text
+    from gpuimage.reporters.progress import progress_display
+
+    promised, driver = _promised(spec, driver)
+    with progress_display("quiet" if quiet else progress, target) as display:
+
+        def look(name: str) -> Examination:
+            display.stage(f"reading {name}")
+            return examine(
+                name, targets=_targets(arch, gpus), driver=driver, expectation=promised,
+                engine=partial(select, engine, host=host), image=image, platform=platform, every_section=all_sections,
+                on_bytes=lambda read, total: display.event(
+                    BuildEvent("transfer", name, current=read, total=total)
+                ),
+            )  # fmt: skip
+
+        found = look(target)
+        other = look(against) if against else None
+    if other is None:
+        click.echo(inspect_json(found) if form == "json" else inspect_text(found), nl=False)
+    else:
+        made = compare(other.inspection, found.inspection)
+        text = compare_json(made, found) if form == "json" else compare_text(made, other.target, found.target)
+        click.echo(text, nl=False)
+    if html is not None:
+        from gpuimage.files import write_atomic
+        from gpuimage.reporters.inspect_html import inspect_html
+
+        write_atomic(html, inspect_html(found))
+    sys.exit(0 if found.passed else 1)
+
+
+def _targets(arch: str | None, gpus: tuple[str, ...]) -> tuple[ComputeCapability, ...]:
+    from gpuimage.arch import ArchError, ArchList
+    from gpuimage.tables import Unknown, gpu
+
+    wanted: set[ComputeCapability] = set()
+    if arch is not None:
+        try:
+            wanted.update(ArchList.parse(arch).capabilities)
+        except ArchError as error:
+            raise click.BadParameter(str(error), param_hint="--arch") from error
+    for name in gpus:
+        found = gpu(name)
+        if isinstance(found, Unknown):
+            raise click.BadParameter(found.reason, param_hint="--gpu")
+        wanted.add(found.capability)
+    return tuple(sorted(wanted))
+
+
+def _promised(spec: Path | None, driver: str | None) -> tuple[Expectation | None, str | None]:
+    """What a spec says of the image, and the oldest driver; the option counts before the spec."""
+    from gpuimage.tables import Unknown, driver_cuda
+
+    if driver is not None and isinstance(wrong := driver_cuda(driver), Unknown):
+        raise click.BadParameter(wrong.reason, param_hint="--driver")
+    if spec is None:
+        return None, driver
+    from gpuimage.build import expectation
+    from gpuimage.plan import plan
+
+    file = single(spec)
+    made = plan(file, existing_lock(file))
+    return expectation(made), driver or file.spec.driver

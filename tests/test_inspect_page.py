@@ -461,7 +461,7 @@ def test_a_name_that_is_no_unicode_text_can_be_written_and_shown(show: Show, tmp
     root.mkdir()
     (root / os.fsdecode(b"lib\xff.so")).write_bytes(kernels("8.0"))
     page = show(examine(str(root)))
-    assert "lib\\udcff.so" in page.inner_text("#libraries")
+    assert "lib\\xff.so" in page.inner_text("#libraries")
 
 
 def test_even_a_script_on_the_page_could_ask_for_nothing(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -51,37 +52,52 @@ def inspect_directory(root: Path, *, every_section: bool = False) -> Inspection:
     if not root.is_dir():
         raise InspectError("there is no such directory", where=Location(root))
     found = Collector(every_section=every_section)
-    first_names: dict[tuple[int, int], str] = {}
     on_disk: dict[str, str] = {}
     todo = [""]
     # Depth first and by name, as archives are written, so that both take the same name of a file for the first.
+    visit = _Visit(found)
     while todo:
         name = todo.pop()
-        full, path = root / name[1:], spelled(name)
+        path = spelled(name)
         if path != name:
             on_disk[path] = name
         try:
-            status = full.lstat() if name else full.stat()
-            if stat.S_ISDIR(status.st_mode):
-                todo += sorted((f"{name}/{entry.name}" for entry in full.iterdir()), reverse=True)
-            elif stat.S_ISLNK(status.st_mode):
-                found.files.links[path] = spelled(str(full.readlink()))
-            elif stat.S_ISREG(status.st_mode):
-                if status.st_nlink > 1:
-                    first = first_names.setdefault((status.st_dev, status.st_ino), path)
-                    if first != path:
-                        found.files.hard_links[path] = first
-                        continue
-                if full.suffix in _TEXT_SUFFIXES:
-                    found.skipped(path, status.st_size, status.st_mode)
-                    continue
-                with mapped(full) as source:
-                    found.file(path, status.st_size, status.st_mode, source)
+            todo += (f"{name}/{entry}" for entry in visit(root / name[1:], path))
         except OSError as error:
             found.files.problems.append(f"{path or '/'}: {error.strerror}")
     found.files.join_hard_links()
     _digest_same_sizes(root, found, on_disk)
     return inspection(found.files)
+
+
+class _Visit:
+    """Notes what stands at a path, and gives the names in a directory, the last one first."""
+
+    def __init__(self, found: Collector) -> None:
+        self._found = found
+        self._first_names: dict[tuple[int, int], str] = {}
+
+    def __call__(self, full: Path, path: str) -> list[str]:
+        status = full.lstat() if path else full.stat()
+        if stat.S_ISDIR(status.st_mode):
+            return sorted((entry.name for entry in full.iterdir()), reverse=True)
+        if stat.S_ISLNK(status.st_mode):
+            self._found.files.links[path] = spelled(str(full.readlink()))
+        elif stat.S_ISREG(status.st_mode):
+            self._file(full, path, status)
+        return []
+
+    def _file(self, full: Path, path: str, status: os.stat_result) -> None:
+        if status.st_nlink > 1:
+            first = self._first_names.setdefault((status.st_dev, status.st_ino), path)
+            if first != path:
+                self._found.files.hard_links[path] = first
+                return
+        if full.suffix in _TEXT_SUFFIXES:
+            self._found.skipped(path, status.st_size, status.st_mode)
+            return
+        with mapped(full) as source:
+            self._found.file(path, status.st_size, status.st_mode, source)
 
 
 def _digest_same_sizes(root: Path, found: Collector, on_disk: Mapping[str, str]) -> None:

@@ -49,7 +49,7 @@ check: lint types test ## lint, types and tests
 demo: dev ## build and smoke-test examples/quickstart, on any Debian or Ubuntu machine
 	@$(PY) -m tests.lab.demo
 
-bench: dev ## the linter against hadolint, torch-inference against a naive Dockerfile: size and time
+bench: dev ## the linter against hadolint, inspect against cuobjdump, torch-inference against a naive Dockerfile
 	@$(PY) -m tests.bench
 
 fuzz: dev ## fuzz parser and linter for FUZZ seconds (60)

@@ -39,6 +39,7 @@ DOORS = {
     "yaml": {"spec", "facts"},  # specs, and an environment.yml that a Dockerfile names
     "uv": {"lock"},
     "elftools": {"inspect"},
+    "zstandard": {"inspect"},
     "rich": {"reporters"},
     "click": {"cli"},
 }

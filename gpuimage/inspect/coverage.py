@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from gpuimage.arch import ComputeCapability
 from gpuimage.inspect.types import Code, Container, GpuFile
-from gpuimage.tables import ZSTD_CUDA, GpuLibrary, Unknown, driver_cuda, driver_need, gpu_library, ptx_cuda
+from gpuimage.tables import GpuLibrary, Unknown, driver_cuda, driver_need, gpu_library, ptx_cuda, zstd_cuda
 
 State = Literal["native", "jit", "partial", "none"]
 Severity = Literal["error", "warning", "note"]
@@ -88,7 +88,7 @@ def driver_needs(file: GpuFile) -> tuple[DriverNeed, ...]:
     codes = [code for container in file.containers for code in container.code]
     needs = []
     if any(code.compression == "zstd" for code in codes):
-        needs.append(DriverNeed("zstd", ZSTD_CUDA, _driver(ZSTD_CUDA)))
+        needs.append(DriverNeed("zstd", zstd_cuda(), _driver(zstd_cuda())))
     newest = max((code.isa for code in codes if code.isa), key=_key, default=None)
     if newest:
         release = ptx_cuda(newest)
@@ -130,13 +130,10 @@ def _key(cuda: str | None) -> tuple[int, ...]:
 def _wants(isa: str | None, compression: str) -> str | None:
     """The CUDA release whose driver reads such an entry; None where every driver of its GPU does."""
     release = ptx_cuda(isa) if isa else None
-    known = [
-        cuda for cuda in (None if isinstance(release, Unknown) else release, _ZSTD.get(compression)) if cuda
-    ]
-    return max(known, key=_key, default=None)
-
-
-_ZSTD = {"zstd": ZSTD_CUDA}
+    wants = [zstd_cuda()] if compression == "zstd" else []
+    if release and not isinstance(release, Unknown):
+        wants.append(release)
+    return max(wants, key=_key, default=None)
 
 
 def _container(container: Container, target: ComputeCapability, spoken: str | None) -> tuple[str, str | None]:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from gpuimage.arch import ComputeCapability
 from gpuimage.inspect.source import Source
 from gpuimage.inspect.types import Code, CodeKind, Compression, Container
+from gpuimage.tables import smallest_kernel
 
 # magic 0xBA55ED50, version 1, header of 16 bytes
 MAGIC = bytes.fromhex("50ed55ba 0100 1000")
@@ -24,10 +25,6 @@ _LONGEST_HEADER = 1 << 20
 
 _KINDS: dict[int, CodeKind] = {1: "ptx", 2: "cubin", 8: "lto-ir"}
 _DEBUG, _LZ4, _ZSTD, _SUFFIX_A, _SUFFIX_F = 0x2, 0x2000, 0x8000, 0x100000, 0x200000
-
-# Bytes of an ELF file with one kernel that does nothing: 2,152 for 5.0 of CUDA 12, 2,856 for 7.5 and 5,016 for 10.0 of
-# CUDA 13. The stub that nvcc links into every library has 624 to 1,632 (measured 2026-12-02).
-_SMALLEST_KERNEL = 2048
 
 MOST_ENTRIES = 1_000_000
 """Entries that one file may have; libcufft, the one with most, has 23,531."""
@@ -112,7 +109,7 @@ def _code(kind: int, arch: int, flags: int, version: str, size: int, plain: int)
     compression: Compression = "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else "none"
     return Code(
         known, _capability(arch, flags), size, version if known == "ptx" else None, compression,
-        debug=bool(flags & _DEBUG), bare=known == "cubin" and plain < _SMALLEST_KERNEL,
+        debug=bool(flags & _DEBUG), bare=known == "cubin" and plain < smallest_kernel(),
     )  # fmt: skip
 
 

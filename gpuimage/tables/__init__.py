@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         nvcc_capabilities,
     )
     from gpuimage.tables.drivers import DriverVerdict, driver_verdict
-    from gpuimage.tables.gpu_code import ZSTD_CUDA, GpuLibrary, gpu_library, ptx_cuda
+    from gpuimage.tables.gpu_code import GpuLibrary, gpu_library, ptx_cuda, smallest_kernel, zstd_cuda
     from gpuimage.tables.images import (
         CudaImage,
         cuda_tag,
@@ -62,7 +62,6 @@ _PLACES = {
     "StartVerdict": "require",
     "TorchRelease": "torch",
     "Unknown": "_answers",
-    "ZSTD_CUDA": "gpu_code",
     "WheelFacts": "wheels",
     "base_size": "sizes",
     "cuda_minors": "cuda",
@@ -90,11 +89,13 @@ _PLACES = {
     "ptx_cuda": "gpu_code",
     "require_cuda": "require",
     "smallest_flavor": "images",
+    "smallest_kernel": "gpu_code",
     "start_verdict": "require",
     "torch_release": "torch",
     "torch_set_bytes": "sizes",
     "torch_versions": "torch",
     "wheel": "wheels",
+    "zstd_cuda": "gpu_code",
 }
 
 
@@ -107,7 +108,6 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "ZSTD_CUDA",
     "CudaImage",
     "CudaRange",
     "CudaRelease",
@@ -152,11 +152,13 @@ __all__ = [
     "ptx_cuda",
     "require_cuda",
     "smallest_flavor",
+    "smallest_kernel",
     "start_verdict",
     "torch_release",
     "torch_set_bytes",
     "torch_versions",
     "wheel",
+    "zstd_cuda",
 ]
 
 

@@ -234,13 +234,13 @@ def dlopen_families() -> libraries.DlopenFamilies:
 
 
 @cache
-def gpu_libraries() -> libraries.GpuLibraries:
-    """gpu_libraries.json."""
+def gpu_code() -> libraries.GpuCode:
+    """gpu_code.json."""
 
-    def law(table: libraries.GpuLibraries) -> Iterator[str]:
+    def law(table: libraries.GpuCode) -> Iterator[str]:
         yield from twice("library", (row.library for row in table.libraries))
 
-    return read("gpu_libraries.json", libraries.GpuLibraries, law)
+    return read("gpu_code.json", libraries.GpuCode, law)
 
 
 @cache

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from gpuimage.tables._rows import Checked, Text
+from gpuimage.tables._rows import Checked, CudaMinor, Text
 
 
 class GpuLibraryRow(Checked, frozen=True, kw_only=True):
@@ -18,9 +18,23 @@ class GpuLibraryRow(Checked, frozen=True, kw_only=True):
     sections: tuple[Text, ...]
 
 
-class GpuLibraries(msgspec.Struct, frozen=True, kw_only=True):
-    """gpu_libraries.json."""
+class ZstdRow(Checked, frozen=True, kw_only=True):
+    """The first CUDA whose driver reads GPU code compressed with zstd."""
 
+    cuda: CudaMinor
+
+
+class SmallestKernelRow(Checked, frozen=True, kw_only=True):
+    """Machine code of fewer bytes holds no kernel."""
+
+    bytes: Annotated[int, msgspec.Meta(gt=0)]
+
+
+class GpuCode(msgspec.Struct, frozen=True, kw_only=True):
+    """gpu_code.json."""
+
+    zstd: ZstdRow
+    smallest_kernel: SmallestKernelRow
     libraries: tuple[GpuLibraryRow, ...]
 
 

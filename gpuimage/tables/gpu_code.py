@@ -11,9 +11,6 @@ from msgspec import Struct
 from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, known
 
-ZSTD_CUDA = "12.4"
-"""The first CUDA whose driver reads GPU code compressed with zstd (pytorch pull requests 157791 and 161316)."""
-
 
 class GpuLibrary(Struct, frozen=True):
     """How a library's GPU code is judged, and which further ELF sections hold some.
@@ -31,10 +28,22 @@ class GpuLibrary(Struct, frozen=True):
 @cache
 def gpu_library(path: str) -> GpuLibrary | None:
     """Return the row of the library at this path, None for one that is judged container by container."""
-    for row in _load.gpu_libraries().libraries:
+    for row in _load.gpu_code().libraries:
         if fnmatch.fnmatchcase(f"/{path}", row.pattern):
             return GpuLibrary(row.library, row.judge, row.sections, row.source)
     return None
+
+
+@cache
+def zstd_cuda() -> str:
+    """Return the first CUDA minor whose driver reads GPU code that is compressed with zstd."""
+    return _load.gpu_code().zstd.cuda
+
+
+@cache
+def smallest_kernel() -> int:
+    """Return the bytes (of an ELF file, not compressed) below which machine code holds no kernel."""
+    return _load.gpu_code().smallest_kernel.bytes
 
 
 @cache

@@ -1,4 +1,4 @@
-"""`make bench`: start-up time, the linter against hadolint, and our torch-inference image against a tutorial's.
+"""`make bench`: start-up time, the linter against hadolint, inspect against cuobjdump, our torch image against a tutorial's.
 
 Both images are built by the same engine in the same run from the same wheel files, without a cache. Needs about
 35 GB of free disk; everything it makes is removed again.
@@ -20,7 +20,7 @@ from gpuimage.reporters.progress import progress_display
 from gpuimage.smoke import SmokeReport, smoke
 from gpuimage.spec import load_spec
 from tests import lab
-from tests.bench import lint
+from tests.bench import inspect, lint
 from tests.bench.clock import in_turns, quietly
 from tests.lab import Lab
 from tests.lab.home import CHECKOUT, Home, Use
@@ -38,6 +38,7 @@ CMD python3 inference.py
 """
 NAIVE_TAG = "gpuimage-bench/naive:1"
 _RUNS = 15
+_STATIC = 60  # seconds for T0 on a whole torch image
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def main() -> int:
         f"gpuimage --help: {startup.ours * 1000:.0f} ms, python -c 'import click': {startup.peer * 1000:.0f} ms"
     )
     print(f"  bound 2 x + 50 ms = {startup.bound * 1000:.0f} ms: {'holds' if startup.holds else 'BROKEN'}")
-    linted = lint.main()
+    linted, inspected = lint.main(), inspect.main()
     home = Home.find()
     with contextlib.closing(Use(home)) as use:
         running = lab.up(home)
@@ -69,7 +70,7 @@ def main() -> int:
                 engine.remove(tag)
             if use.is_last() and not home.keep.exists():
                 lab.down(home, sweep=True)
-    return 0 if startup.holds and linted and report.passed else 1
+    return 0 if startup.holds and linted and inspected and report.passed else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,10 @@ def print_table(ours: Built, naive: Built, report: SmokeReport) -> None:
         f"{'ratio':12}{naive.image.size / ours.image.size:>9.2f}x{naive.seconds / ours.seconds:>9.2f}x   smoke test of ours: {verdict}"
     )
     saved = naive.image.size - ours.image.size
+    static = sum(verdict.seconds for verdict in report.verdicts if verdict.tier == "T0")
+    print(
+        f"the static tier of our smoke test took {static:.0f} s (at most {_STATIC}: {'holds' if static <= _STATIC else 'BROKEN'})"
+    )
     print(
         f"{saved / 1e9:.2f} GB less, over a stand-in of the CUDA base that holds fewer libraries than the real one"
     )

@@ -52,9 +52,10 @@ demo: dev ## build and smoke-test examples/quickstart, on any Debian or Ubuntu m
 bench: dev ## the linter against hadolint, inspect against cuobjdump, torch-inference against a naive Dockerfile
 	@$(PY) -m tests.bench
 
-fuzz: dev ## fuzz parser and linter for FUZZ seconds (60)
+fuzz: dev ## fuzz the linter, and what reads libraries and archives, for FUZZ seconds (60) each
 	@$(PY) -m pip install -q --disable-pip-version-check --group fuzz
-	@$(PY) -m tests.fuzz $(or $(FUZZ),60)
+	@$(PY) -m tests.fuzz $(or $(FUZZ),60) lint
+	@$(PY) -m tests.fuzz $(or $(FUZZ),60) inspect
 
 clean: ## stop what the tests and the demo started, and remove all they made
 	@if [ -x $(PY) ]; then $(PY) -m tests.lab down --remove; fi

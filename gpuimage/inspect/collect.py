@@ -21,6 +21,7 @@ _TEXT_LIMIT = 64 << 20
 _TEXTS = ("*.dist-info/METADATA", "*.dist-info/RECORD", "/etc/ld.so.conf", "/etc/ld.so.conf.d/*")
 _MOST_FILES = 2_000_000
 _MOST_NAME_BYTES = 256 << 20
+_MOST_ENTRIES = 1_000_000  # of GPU code in a whole root; that of torch 2.9.1 has 65,000
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 
 
@@ -74,6 +75,7 @@ class Collector:
         self._layer = layer
         self._every_section = every_section
         self._names = 0
+        self._entries = 0
         self._name_bytes = 0
 
     def member(self, member: tarfile.TarInfo, content: Readable | None) -> None:
@@ -113,11 +115,15 @@ class Collector:
             if size <= _TEXT_LIMIT:
                 self.files.texts[path] = source.read(0, size).decode("utf-8", errors="replace")
         elif interesting(source.read(0, 8)):
+            if self._entries > _MOST_ENTRIES:
+                self.files.problems.append(f"{path}: not read, after {_MOST_ENTRIES} entries of GPU code")
+                return
             seen = look(source, path, self.files.problems.append, every_section=self._every_section)
             if seen.library is not None:
                 self.files.libraries[path] = seen.library
             if seen.gpu is not None:
                 self.files.gpu[path] = seen.gpu
+                self._entries += sum(len(one.code) + 1 for one in seen.gpu.containers)
 
     def skipped(self, path: str, size: int, mode: int) -> None:
         """Note a regular file that holds no machine code for certain."""

@@ -18,10 +18,10 @@ from gpuimage.inspect.source import Passing, Source, SourceFile
 from gpuimage.inspect.types import Library
 
 MAGIC = b"\x7fELF"
-_MOST_TAGS = 100_000
+_MOST_TAGS = 10_000
 _MOST_SECTIONS = 100_000
 _MOST_VERSIONS = 10_000
-_MOST_BYTES = 512 << 20  # of headers and tables read from one file; string tables are read name by name
+_MOST_BYTES = 8 << 20  # of headers, tags and names read from one file; the most seen was 1 MB
 _TEXTS = {"DT_NEEDED": "needed", "DT_SONAME": "soname", "DT_RPATH": "rpath", "DT_RUNPATH": "runpath"}
 _LONGEST_NAMES = 16 << 20
 _SHT_NULL, _SHT_NOBITS, _OWN_VERSIONS, _NEEDED_VERSIONS = 0, 8, 0x6FFFFFFD, 0x6FFFFFFE

@@ -26,8 +26,8 @@ _LONGEST_HEADER = 1 << 20
 _KINDS: dict[int, CodeKind] = {1: "ptx", 2: "cubin", 8: "lto-ir"}
 _DEBUG, _LZ4, _ZSTD, _SUFFIX_A, _SUFFIX_F = 0x2, 0x2000, 0x8000, 0x100000, 0x200000
 
-MOST_ENTRIES = 1_000_000
-"""Entries that one file may have; libcufft, the one with most, has 23,531."""
+MOST_ENTRIES = 300_000
+"""Entries and containers that one file may have; libcufft, the one with most, has 23,532 of each."""
 
 
 class FatbinError(ValueError):
@@ -49,11 +49,11 @@ def containers(source: Source, start: int, end: int, *, packed: bool) -> Iterato
             return
         container, error, position = _container(source, at, end, left, packed=packed)
         if container is not None:
-            left -= len(container.code)
+            left -= len(container.code) + 1
             yield container
         if error is not None:
             yield error
-    yield FatbinError(f"more than {MOST_ENTRIES} entries; the rest was not read")
+    yield FatbinError(f"more than {MOST_ENTRIES} entries and containers; the rest was not read")
 
 
 def _next(source: Source, position: int, end: int) -> int:

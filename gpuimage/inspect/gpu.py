@@ -22,7 +22,7 @@ AR_MAGIC = b"!<arch>\n"
 _AR_HEADER = 60
 _CUDA_MACHINE = "EM_CUDA"
 _MOST_PROBLEMS = 20
-_MOST_MEMBERS = 200_000
+_MOST_MEMBERS = 50_000
 
 Problem = Callable[[str], None]
 

@@ -18,7 +18,9 @@ TAR_ERRORS = (
 
 _CHUNK = 1 << 20
 _START = 1 << 16  # holds the first entry's header and its extended ones
-_LONGEST_EXTENSION = 16 << 20  # bytes of a pax header or a long name, which tarfile reads into memory whole
+# Bytes of a pax header or a long name: tarfile reads it into memory whole, and in some Pythons takes a time that grows
+# with its square.
+_LONGEST_EXTENSION = 256 << 10
 _EXTENSIONS = (
     tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
 )  # fmt: skip

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpuimage.arch import ComputeCapability
-from gpuimage.engine import Engine, ImageInfo, LayerInfo
 from gpuimage.errors import Location
 from gpuimage.inspect import (
     Coverage,
@@ -23,7 +23,10 @@ from gpuimage.inspect import (
     inspect_path,
     inspect_stream,
 )
-from gpuimage.smoke import Expectation, Verdict, static_verdicts
+
+if TYPE_CHECKING:
+    from gpuimage.engine import Engine, ImageInfo
+    from gpuimage.smoke import Expectation, Verdict
 
 _FILE_SUFFIXES = (".whl", ".so", ".a", ".o", ".tar", ".gz", ".zst", ".tgz", ".cubin", ".fatbin")
 
@@ -87,17 +90,23 @@ def examine(
         info = host.inspect(target)
         with host.archive(target) as stream:
             kind, found = inspect_stream(stream, **options)  # type: ignore[arg-type]
-    promised = expectation or Expectation()
-    wanted = tuple(targets) or (promised.arch.capabilities if promised.arch else ())
-    verdicts: tuple[Verdict, ...] = ()
-    if kind in ("image", "root"):
-        verdicts = static_verdicts(found, info or _described(found), promised)
+    promised = expectation.arch if expectation else None
+    wanted = tuple(targets) or (promised.capabilities if promised else ())
+    verdicts = _verdicts(found, info, expectation) if kind in ("image", "root") else ()
     answers = coverage(found.gpu, wanted, driver, linked=kind != "file")
     return Examination(target, kind, found, wanted, driver, answers, verdicts, expectation is not None)
 
 
-def _described(found: Inspection) -> ImageInfo:
-    """What an engine would say of an archive: a layer is as large as its files."""
-    layers = tuple(LayerInfo(layer.created_by, layer.bytes) for layer in found.layers)
-    size = sum(layer.bytes for layer in layers) or found.bytes
-    return ImageInfo(id="", size=size, layers=layers, env=found.env)
+def _verdicts(
+    found: Inspection, info: ImageInfo | None, expectation: Expectation | None
+) -> tuple[Verdict, ...]:
+    """Judge the files of an image; of an archive is known what an engine would say: a layer is as large as its files."""
+    # A wheel or a library needs neither, and reading one takes less time than loading these.
+    from gpuimage.engine import ImageInfo, LayerInfo  # noqa: PLC0415
+    from gpuimage.smoke import Expectation, static_verdicts  # noqa: PLC0415
+
+    if info is None:
+        layers = tuple(LayerInfo(layer.created_by, layer.bytes) for layer in found.layers)
+        size = sum(layer.bytes for layer in layers) or found.bytes
+        info = ImageInfo(id="", size=size, layers=layers, env=found.env)
+    return static_verdicts(found, info, expectation or Expectation())

@@ -147,6 +147,16 @@ def test_an_image_is_read_from_standard_input_and_its_hidden_bytes_are_told(insp
     assert "elf-closure" in out
 
 
+def test_progress_goes_to_standard_error_and_quiet_shows_none(inspect: Inspect) -> None:
+    Path("image.tar").write_bytes(tar(saved([{"opt/big": b"x" * 3_000_000}])))
+    for mode in ("plain", "tty"):
+        _, out, err = inspect("image.tar", "--format", "json", "--progress", mode)
+        assert json.loads(out)["target"] == "image.tar"
+        assert "reading image.tar" in err
+    assert "image.tar: 3 MB" in inspect("image.tar", "--progress", "plain")[2]
+    assert inspect("image.tar", "--quiet")[2] == ""
+
+
 def test_a_directory_that_is_no_root_gets_no_verdicts(inspect: Inspect) -> None:
     folder = Path("site/k")
     folder.mkdir(parents=True)

@@ -12,6 +12,7 @@ from gpuimage.cli.options import ENGINE, HOST, PROGRESS, QUIET, existing_lock, s
 
 if TYPE_CHECKING:
     from gpuimage.arch import ComputeCapability
+    from gpuimage.engine import Engine
     from gpuimage.examine import Examination
     from gpuimage.smoke import Expectation
 
@@ -55,7 +56,6 @@ def inspect_command(
     """
     from functools import partial
 
-    from gpuimage.engine import BuildEvent, select
     from gpuimage.examine import examine
     from gpuimage.inspect import compare
     from gpuimage.reporters.inspect_json import compare_json, inspect_json
@@ -69,10 +69,8 @@ def inspect_command(
             display.stage(f"reading {name}")
             return examine(
                 name, targets=_targets(arch, gpus), driver=driver, expectation=promised,
-                engine=partial(select, engine, host=host), image=image, platform=platform, every_section=all_sections,
-                on_bytes=lambda read, total: display.event(
-                    BuildEvent("transfer", name, current=read, total=total)
-                ),
+                engine=partial(_engine, engine, host), image=image, platform=platform, every_section=all_sections,
+                on_bytes=partial(display.transfer, name),
             )  # fmt: skip
 
         found = look(target)
@@ -89,6 +87,12 @@ def inspect_command(
 
         write_atomic(html, inspect_html(found))
     sys.exit(0 if found.passed else 1)
+
+
+def _engine(name: str, host: str | None) -> Engine:
+    from gpuimage.engine import select
+
+    return select(name, host=host)
 
 
 def _targets(arch: str | None, gpus: tuple[str, ...]) -> tuple[ComputeCapability, ...]:

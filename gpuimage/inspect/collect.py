@@ -7,7 +7,6 @@ import posixpath
 import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from email.parser import HeaderParser
 
 from gpuimage.inspect.gpu import interesting, look
 from gpuimage.inspect.source import Passing, Source
@@ -173,9 +172,13 @@ def inspection(files: Files) -> Inspection:
 def _wheels(files: Files) -> tuple[list[WheelInfo], dict[str, int]]:
     wheels: list[WheelInfo] = []
     owners: dict[str, int] = {}
-    for path, text in sorted(files.texts.items()):
-        if not path.endswith(".dist-info/METADATA"):
-            continue
+    described = sorted(path for path in files.texts if path.endswith(".dist-info/METADATA"))
+    if not described:
+        return wheels, owners
+    from email.parser import HeaderParser  # noqa: PLC0415  # slow to load, and a single library needs none
+
+    for path in described:
+        text = files.texts[path]
         headers = HeaderParser().parsestr(text.split("\n\n", 1)[0])
         info = path.removesuffix("/METADATA")
         location = posixpath.dirname(info)

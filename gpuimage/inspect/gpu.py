@@ -84,10 +84,11 @@ def _bounded(problem: Problem, path: str) -> Problem:
 
 def _elf(source: Source, path: str, problem: Problem, *, every_section: bool, member: bool = False) -> Seen:
     """A file that passes by is searched before its sections are known: they stand at its end."""
+    whole = Section("", 0, source.size)
     passing: tuple[Container, ...] | None = None
     if not isinstance(source, Mapped):
         mark_tables(source)
-        passing = tuple(_walk(source, Section("", 0, source.size), problem, packed=False))
+        passing = tuple(_walk(source, whole, problem, packed=False))
     try:
         elf = read_elf(source, path, dynamic=not member)
     except ValueError as error:
@@ -102,7 +103,7 @@ def _elf(source: Source, path: str, problem: Problem, *, every_section: bool, me
     row = gpu_library(path)
     wanted = {*GPU_SECTIONS, *(row.sections if row else ())}
     if not elf.sections:
-        found = passing or tuple(_walk(source, Section("", 0, source.size), problem, packed=False))
+        found = tuple(_walk(source, whole, problem, packed=False)) if passing is None else passing
     elif passing is None:
         found = tuple(_by_section(source, elf.sections, wanted, problem, every_section=every_section))
     else:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from gpuimage.engine import BuildEvent, step_text
-from gpuimage.smoke import Verdict
 from gpuimage.units import size
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+    from gpuimage.engine import BuildEvent
+    from gpuimage.smoke import Verdict
 
 Mode = Literal["auto", "tty", "plain", "quiet"]
 _SIGNS = {"passed": "ok", "failed": "FAILED", "skipped": "skipped"}
@@ -26,6 +27,9 @@ class Quiet:
         """Ignore it."""
 
     def event(self, event: BuildEvent) -> None:
+        """Ignore it."""
+
+    def transfer(self, name: str, current: int, total: int | None) -> None:
         """Ignore it."""
 
     def verdict(self, verdict: Verdict) -> None:
@@ -66,8 +70,12 @@ class Plain:
                     if text.strip():
                         self._line(f"     {text.rstrip()}")
             case "transfer":
-                if event.total and event.current == event.total:
-                    self._line(f"     {event.step}: {size(event.total)}")
+                self.transfer(event.step, event.current or 0, event.total)
+
+    def transfer(self, name: str, current: int, total: int | None) -> None:
+        """One line when all bytes have come."""
+        if total and current == total:
+            self._line(f"     {name}: {size(total)}")
 
     def verdict(self, verdict: Verdict) -> None:
         """One line a verdict."""
@@ -131,9 +139,7 @@ class Live:
                 if text:
                     self._last[event.step] = text.splitlines()[-1]
             case "transfer":
-                self._bytes[event.step] = (event.current or 0, event.total)
-                if event.total and event.current == event.total:
-                    self._bytes.pop(event.step, None)
+                self.transfer(event.step, event.current or 0, event.total)
             case "done" | "cached" | "error":
                 self._running.pop(event.step, None)
                 self._bytes.clear()
@@ -149,12 +155,20 @@ class Live:
                     highlight=False,
                 )
 
+    def transfer(self, name: str, current: int, total: int | None) -> None:
+        """Show how far something has come."""
+        self._bytes[name] = (current, total)
+        if total and current == total:
+            self._bytes.pop(name, None)
+
     def verdict(self, verdict: Verdict) -> None:
         """Show the last verdict below; the report prints them all."""
         self._verdict = f"{verdict.tier} {verdict.probe}: {verdict.reason}"
 
 
 def _short(text: str, width: int = 140) -> str:
+    from gpuimage.engine import step_text  # noqa: PLC0415  # a command that only reads files needs no engine
+
     line = step_text(text)
     return line if len(line) <= width else line[: max(1, width - 1)] + "…"
 

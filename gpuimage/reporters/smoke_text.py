@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from gpuimage.smoke import SmokeReport, Verdict
+if TYPE_CHECKING:
+    from gpuimage.smoke import SmokeReport, Verdict
 
 SIGNS = {"passed": "ok", "failed": "FAILED", "skipped": "skipped"}
 _WIDTH = 110

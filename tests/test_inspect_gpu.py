@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import struct
 from collections import Counter
 from pathlib import Path
 
@@ -149,6 +150,21 @@ def test_a_file_larger_than_what_is_kept_of_it_is_read_the_same_as_it_passes_by(
     )
     assert problems == []
     assert kinds(found) == {"cubin 8.0": 5, "ptx 8.0": 5}
+
+
+def test_tables_that_lie_too_far_apart_leave_a_partial_answer_and_the_librarys_name() -> None:
+    """The names of the sections pass by long before their headers, as no linker has written it yet."""
+    made = bytearray(library(container(entry("cubin", "8.0")), filler=200 << 20))
+    names = b"\0.text\0.nv_fatbin\0.shstrtab\0"
+    made[60 << 20 : (60 << 20) + len(names)] = names
+    row = len(made) - 64
+    struct.pack_into("<Q", made, row + 24, 60 << 20)
+    assert look(Mapped(bytes(made)), "/libk.so", pytest.fail).gpu is not None
+    told: list[str] = []
+    found = look(Passing(io.BytesIO(bytes(made)), len(made), []), "/libk.so", told.append)
+    assert "too far apart" in told[0]
+    assert found.library is not None
+    assert (found.library.name, kinds(found.gpu)) == ("libk.so", {"cubin 8.0": 1})
 
 
 # --- which GPUs it serves ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 
-from gpuimage.inspect.source import Passing, Source, SourceFile
+from gpuimage.inspect.source import NotKeptError, Passing, Source, SourceFile
 from gpuimage.inspect.types import Library
 
 MAGIC = b"\x7fELF"
@@ -38,13 +38,17 @@ class Section(NamedTuple):
 
 
 class Elf(NamedTuple):
-    """An ELF file; `library` is None without a dynamic section, `machine` as pyelftools names it."""
+    """An ELF file; `library` is None without a dynamic section, `machine` as pyelftools names it.
+
+    `partial`: its tables lie too far apart to be kept while it passes by, and only its name is known.
+    """
 
     library: Library | None
     sections: tuple[Section, ...]
     machine: str
     abi: int
     flags: int
+    partial: bool = False
 
 
 def mark_tables(source: Source) -> None:
@@ -73,11 +77,15 @@ def read_elf(source: Source, path: str, *, dynamic: bool = True) -> Elf:
             source.drain()
         # Unbuffered, every field of every table would be a read of its own.
         elf = ELFFile(io.BufferedReader(SourceFile(source, _MOST_BYTES), _BUFFER))
-        rows = _rows(elf, source)
-        return Elf(
-            _library(elf, rows, path, source.size) if dynamic else None, tuple(_sections(elf, rows, source)),
-            str(elf.header.e_machine), _abi(elf.header.e_ident.EI_OSABI), int(elf.header.e_flags),
-        )  # fmt: skip
+        known = str(elf.header.e_machine), _abi(elf.header.e_ident.EI_OSABI), int(elf.header.e_flags)
+        try:
+            rows = _rows(elf, source)
+            library = _library(elf, rows, path, source.size) if dynamic else None
+            return Elf(library, tuple(_sections(elf, rows, source)), *known)
+        except NotKeptError:
+            # Others need it by its name all the same.
+            named = Library(path, None, (), (), (), known[0], int(elf.elfclass), source.size)
+            return Elf(named if dynamic else None, (), *known, partial=True)
     except Exception as error:
         raise ValueError(f"{path} is a damaged ELF file: {error or type(error).__name__}") from error
 

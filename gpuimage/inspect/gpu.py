@@ -94,6 +94,8 @@ def _elf(source: Source, path: str, problem: Problem, *, every_section: bool, me
     except ValueError as error:
         problem(str(error))
         elf = Elf(None, (), "", 0, 0)
+    if elf.partial:
+        problem("its tables lie too far apart: what it needs is not known, and all GPU code in it is counted")
     if elf.machine == _CUDA_MACHINE:
         capability = fatbin.cubin_capability(elf.abi, elf.flags)
         loose = Container(

@@ -16,9 +16,10 @@ from gpuimage.inspect.tar import Readable
 CHUNK = 1 << 20
 
 # What of a passing file is kept in memory: how many chunks of its start, and how many of the newest ones. The names an
-# ELF file's dynamic section refers to lie near its start, or near its end where patchelf has moved them.
+# ELF file's dynamic section refers to lie near its start, or near its end where patchelf has moved them; lld writes the
+# names of sections before those of symbols, which are 36 MB in triton 3.7.
 _HEAD = 32
-_RECENT = 32
+_RECENT = 64
 
 
 class NotKeptError(ValueError):

@@ -46,8 +46,13 @@ def inspect_path(
             if interesting(start):
                 return "file", _one_file(path, every_section=every_section)
             file.seek(0)
-            counted = _Counted(file, on_bytes or _ignore, path.stat().st_size)
-            return inspect_stream(counted, image=image, platform=platform, every_section=every_section)
+            size = path.stat().st_size
+            told = on_bytes or _ignore
+            kind, archived = inspect_stream(
+                _Counted(file, told, size), image=image, platform=platform, every_section=every_section
+            )
+            told(size, size)  # nobody reads what stands behind the end of an archive
+            return kind, archived
     except InspectError as error:
         raise InspectError(error.what, where=Location(path), why=error.why, hint=error.hint) from error
     except OSError as error:

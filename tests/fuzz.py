@@ -21,7 +21,7 @@ with atheris.instrument_imports(
     from gpuimage.dockerfile import Source, parse
     from gpuimage.inspect import InspectError, coverage, inspect_stream
     from gpuimage.inspect.gpu import look
-    from gpuimage.inspect.source import Mapped, Passing
+    from gpuimage.inspect.source import InMemory, Passing
     from gpuimage.lint.run import Overrides, fixed, lint_bytes
 
 from gpuimage.arch import ComputeCapability
@@ -47,7 +47,7 @@ def lint(data: bytes) -> None:
 
 def inspect(data: bytes) -> None:
     """Read one input as a file on disk, as one that passes by, and as an archive."""
-    for source in (Mapped(data), Passing(io.BytesIO(data), len(data), [])):
+    for source in (InMemory(data), Passing(io.BytesIO(data), len(data), [])):
         found = look(source, "/libcufft.so", lambda _: None, every_section=len(data) % 2 == 0).gpu
         if found:
             coverage([found], [ComputeCapability(8, 0)])

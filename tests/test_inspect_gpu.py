@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gpuimage.arch import ComputeCapability
 from gpuimage.inspect import Coverage, GpuFile, InspectError, coverage, driver_needs, read_gpu_code
 from gpuimage.inspect.gpu import look
-from gpuimage.inspect.source import CHUNK, Mapped, Passing
+from gpuimage.inspect.source import CHUNK, InMemory, Passing
 from tests.fatbins import archive, container, entry, library, sections
 
 
@@ -26,7 +26,7 @@ def caps(text: str) -> tuple[ComputeCapability, ...]:
 def read(data: bytes, path: str = "/lib/libk.so", *, every: bool = False) -> tuple[GpuFile | None, list[str]]:
     """Read a file, once mapped and once as it passes by, and hold that both say the same."""
     told: list[str] = []
-    found = look(Mapped(data), path, told.append, every_section=every).gpu
+    found = look(InMemory(data), path, told.append, every_section=every).gpu
     told_passing: list[str] = []
     passing = Passing(io.BytesIO(data), len(data), [])
     again = look(passing, path, told_passing.append, every_section=every).gpu
@@ -159,7 +159,7 @@ def test_tables_that_lie_too_far_apart_leave_a_partial_answer_and_the_librarys_n
     made[60 << 20 : (60 << 20) + len(names)] = names
     row = len(made) - 64
     struct.pack_into("<Q", made, row + 24, 60 << 20)
-    assert look(Mapped(bytes(made)), "/libk.so", pytest.fail).gpu is not None
+    assert look(InMemory(bytes(made)), "/libk.so", pytest.fail).gpu is not None
     told: list[str] = []
     found = look(Passing(io.BytesIO(bytes(made)), len(made), []), "/libk.so", told.append)
     assert "too far apart" in told[0]
@@ -334,7 +334,7 @@ def test_no_damage_raises_or_hangs(data: st.DataObject) -> None:
                 broken[at:at] = broken[at : at + 48]
         if not broken:
             broken += b"\0"
-    for source in (Mapped(bytes(broken)), Passing(io.BytesIO(bytes(broken)), len(broken), [])):
+    for source in (InMemory(bytes(broken)), Passing(io.BytesIO(bytes(broken)), len(broken), [])):
         found = look(source, "/x", lambda _: None, every_section=data.draw(st.booleans())).gpu
         if found:
             coverage([found], caps("8.0 12.0"))
@@ -345,5 +345,5 @@ def test_random_bytes_behind_each_magic_are_no_trouble() -> None:
     for magic in (b"\x7fELF\x02\x01\x01", b"!<arch>\n", container()[:8], b"\x7fELF\x01\x02\x01"):
         for _ in range(200):
             data = magic + noise.randbytes(noise.randrange(4000))
-            look(Mapped(data), "/x", lambda _: None, every_section=True)
+            look(InMemory(data), "/x", lambda _: None, every_section=True)
             look(Passing(io.BytesIO(data), len(data), []), "/x", lambda _: None)

@@ -14,7 +14,7 @@ from gpuimage.errors import Location
 from gpuimage.inspect import fatbin
 from gpuimage.inspect.elf import MAGIC as ELF_MAGIC
 from gpuimage.inspect.elf import Elf, Section, mark_tables, read_elf
-from gpuimage.inspect.source import Mapped, Part, Source, mapped
+from gpuimage.inspect.source import Part, Source, on_disk
 from gpuimage.inspect.types import GPU_SECTIONS, Code, Container, GpuFile, InspectError, Library
 from gpuimage.tables import gpu_library
 
@@ -56,7 +56,7 @@ def read_gpu_code(path: Path, *, every_section: bool = False) -> GpuFile | None:
     """
     problems: list[str] = []
     try:
-        with mapped(path) as source:
+        with on_disk(path) as source:
             found = look(source, str(path), problems.append, every_section=every_section).gpu
     except OSError as error:
         raise InspectError("cannot read this file", where=Location(path), why=error.strerror) from error
@@ -86,7 +86,7 @@ def _elf(source: Source, path: str, problem: Problem, *, every_section: bool, me
     """A file that passes by is searched before its sections are known: they stand at its end."""
     whole = Section("", 0, source.size)
     passing: tuple[Container, ...] | None = None
-    if not isinstance(source, Mapped):
+    if source.passes:
         mark_tables(source)
         passing = tuple(_walk(source, whole, problem, packed=False))
     try:

@@ -7,7 +7,7 @@ import io
 import mmap
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -33,6 +33,10 @@ class Source(Protocol):
     def size(self) -> int:
         """Bytes in the file."""
 
+    @property
+    def passes(self) -> bool:
+        """Whether it is read once, front to back."""
+
     def read(self, offset: int, count: int) -> bytes:
         """Return the bytes at an offset, fewer at the end of the file."""
 
@@ -43,10 +47,12 @@ class Source(Protocol):
         """Ask that these bytes can still be read after they have passed by."""
 
 
-class Mapped:
-    """A file on disk or in memory; nothing passes by."""
+class InMemory:
+    """The whole of a file, as bytes; nothing passes by."""
 
-    def __init__(self, data: bytes | mmap.mmap) -> None:
+    passes = False
+
+    def __init__(self, data: bytes) -> None:
         self._data = data
         self.size = len(data)
 
@@ -62,15 +68,43 @@ class Mapped:
         """See Source."""
 
 
+class OnDisk:
+    """A file on disk: headers are read one by one, and only a search maps it; nothing passes by."""
+
+    passes = False
+
+    def __init__(self, file: int) -> None:
+        self.size = os.fstat(file).st_size
+        self._file = file
+        self._map: mmap.mmap | None = None
+
+    def read(self, offset: int, count: int) -> bytes:
+        """See Source."""
+        # Not from a map: its page faults cost more than the calls.
+        return os.pread(self._file, count, offset) if offset < self.size else b""
+
+    def find(self, needle: bytes, start: int, end: int) -> int:
+        """See Source."""
+        if self._map is None:
+            if not self.size:
+                return -1
+            self._map = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)
+        return self._map.find(needle, start, end)
+
+    def keep(self, start: int, end: int) -> None:
+        """See Source."""
+
+    def close(self) -> None:
+        """Give up the map."""
+        if self._map is not None:
+            self._map.close()
+
+
 @contextmanager
-def mapped(path: Path) -> Iterator[Mapped]:
-    """Open a file on disk; a file that is cut while it is read is the only thing that can go wrong later."""
-    with path.open("rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            yield Mapped(b"")
-            return
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            yield Mapped(data)
+def on_disk(path: Path) -> Iterator[OnDisk]:
+    """Open a file on disk."""
+    with path.open("rb", buffering=0) as file, closing(OnDisk(file.fileno())) as source:
+        yield source
 
 
 class Passing:
@@ -80,6 +114,8 @@ class Passing:
     copied into buffers of `pool`, which `close` gives back for the next file: freeing and taking them from the
     allocator anew leaves ever more holes between what stays.
     """
+
+    passes = True
 
     def __init__(self, content: Readable, size: int, pool: list[bytearray]) -> None:
         self.size = size
@@ -187,6 +223,7 @@ class Part:
         self._source = source
         self._offset = offset
         self.size = size
+        self.passes = source.passes
 
     def read(self, offset: int, count: int) -> bytes:
         """See Source."""

@@ -10,7 +10,7 @@ from gpuimage.errors import Location
 from gpuimage.inspect.collect import Collector, inspection
 from gpuimage.inspect.gpu import interesting
 from gpuimage.inspect.layers import inspect_image, inspect_layout, is_image_entry
-from gpuimage.inspect.source import mapped
+from gpuimage.inspect.source import on_disk
 from gpuimage.inspect.tar import Readable, first_name, plain
 from gpuimage.inspect.tree import inspect_directory, inspect_tar, inspect_wheel
 from gpuimage.inspect.types import InspectError, Inspection
@@ -77,7 +77,7 @@ def inspect_stream(
 
 def _one_file(path: Path, *, every_section: bool) -> Inspection:
     found = Collector(every_section=every_section)
-    with mapped(path) as source:
+    with on_disk(path) as source:
         found.file(f"/{path.name}", source.size, 0, source)
     if found.files.problems and not found.files.gpu and not found.files.libraries:
         raise InspectError("this file is damaged", why="; ".join(found.files.problems))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpuimage.errors import Location
 from gpuimage.inspect.collect import COPY_BYTES, Collector, absolute, inspection, spelled
-from gpuimage.inspect.source import mapped
+from gpuimage.inspect.source import on_disk
 from gpuimage.inspect.tar import TAR_ERRORS, Readable, entries, plain
 from gpuimage.inspect.types import InspectError, Inspection
 
@@ -96,7 +96,7 @@ class _Visit:
         if full.suffix in _TEXT_SUFFIXES:
             self._found.skipped(path, status.st_size, status.st_mode)
             return
-        with mapped(full) as source:
+        with on_disk(full) as source:
             self._found.file(path, status.st_size, status.st_mode, source)
 
 

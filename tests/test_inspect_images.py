@@ -165,6 +165,25 @@ def test_a_directory_in_the_place_of_a_file_hides_it() -> None:
     assert [(one.path, one.bytes) for one in found.hidden] == [("/a", 2)]
 
 
+def test_of_two_entries_of_one_name_the_later_one_counts() -> None:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for data in (library(container(entry("cubin", "8.0"))), b"text"):
+            info = tarfile.TarInfo("usr/lib/k.so")
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    _, found = look(made.getvalue())
+    assert (dict(found.sizes), found.gpu) == ({"/usr/lib/k.so": 4}, ())
+
+
+def test_what_other_tools_write_as_null_is_empty() -> None:
+    entries: Files = {
+        "manifest.json": b'[{"Config": "c.json", "RepoTags": null, "Layers": null}]',
+        "c.json": b'{"config": null, "rootfs": {"diff_ids": null}, "history": null}',
+    }
+    assert look(tar(entries))[1].sizes == {}
+
+
 def test_names_that_are_no_utf_8_are_written_out() -> None:
     _, found = look(tar(saved([{"a\udcff.so": b"x"}])))
     assert list(found.sizes) == ["/a\\xff.so"]

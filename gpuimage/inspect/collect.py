@@ -16,7 +16,7 @@ from gpuimage.inspect.types import GpuFile, InspectError, Inspection, Library, W
 COPY_BYTES = 4096
 """Files below this size are not looked at for copies."""
 
-_TEXT_LIMIT = 64 << 20
+_MOST_TEXT_BYTES = 32 << 20  # of a whole root; torch 2.9.1 with all its wheels has 3 MB
 _TEXTS = ("*.dist-info/METADATA", "*.dist-info/RECORD", "/etc/ld.so.conf", "/etc/ld.so.conf.d/*")
 _MOST_FILES = 2_000_000
 _MOST_NAME_BYTES = 256 << 20
@@ -76,6 +76,7 @@ class Collector:
         self._names = 0
         self._entries = 0
         self._name_bytes = 0
+        self._text_bytes = 0
 
     def member(self, member: tarfile.TarInfo, content: Readable | None) -> None:
         """Note one entry of an archive; `..` at the root stays there, as the kernel has it."""
@@ -93,6 +94,7 @@ class Collector:
             self.passing(path, member.size, member.mode, content)
         elif member.issym():
             self._count(path)
+            self._forget(path)
             self.files.links[path] = spelled(member.linkname)
         elif member.islnk():
             self._count(path)
@@ -111,8 +113,13 @@ class Collector:
         """Note a regular file."""
         self.skipped(path, size, mode)
         if any(fnmatch.fnmatchcase(path, pattern) for pattern in _TEXTS):
-            if size <= _TEXT_LIMIT:
+            self._text_bytes += size
+            if self._text_bytes <= _MOST_TEXT_BYTES:
                 self.files.texts[path] = source.read(0, size).decode("utf-8", errors="replace")
+            else:
+                self.files.problems.append(
+                    f"{path}: not read, after {_MOST_TEXT_BYTES >> 20} MiB of its kind"
+                )
         elif interesting(source.read(0, 8)):
             if self._entries > _MOST_ENTRIES:
                 self.files.problems.append(f"{path}: not read, after {_MOST_ENTRIES} entries of GPU code")
@@ -127,9 +134,18 @@ class Collector:
     def skipped(self, path: str, size: int, mode: int) -> None:
         """Note a regular file that holds no machine code for certain."""
         self._count(path)
+        self._forget(path)
         self.files.sizes[path] = size
         if mode & 0o111:
             self.files.executables.add(path)
+
+    def _forget(self, path: str) -> None:
+        """Of two entries of one name in an archive, the later one counts."""
+        files = self.files
+        if path in files.sizes or path in files.links:
+            for known in (files.sizes, files.links, files.libraries, files.gpu, files.texts, files.digests):
+                known.pop(path, None)
+            files.executables.discard(path)
 
     def _count(self, path: str) -> None:
         self._names += 1

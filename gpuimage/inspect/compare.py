@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
@@ -77,8 +78,12 @@ def _by_name(found: Inspection) -> dict[str, _Wheel]:
     owned: dict[int, int] = {}
     for path, owner in found.owners.items():
         owned[owner] = owned.get(owner, 0) + found.sizes.get(path, 0)
+    count = Counter(wheel.name for wheel in found.wheels)
     return {
-        wheel.name: _Wheel(wheel.version, owned.get(number, 0), tuple(gpu.get(number, ())))
+        # An environment of its own may hold a second one of the same name.
+        wheel.name if count[wheel.name] == 1 else f"{wheel.name} in {wheel.location}": _Wheel(
+            wheel.version, owned.get(number, 0), tuple(gpu.get(number, ()))
+        )
         for number, wheel in enumerate(found.wheels)
     }
 

@@ -21,7 +21,7 @@ from gpuimage.inspect.types import InspectError, Inspection, Layer
 _IMAGE_ENTRY = re.compile(
     r"^(\./)?(blobs(/|$)|[0-9a-f]{64}(/|\.json$|\.tar$|$)|(manifest|index)\.json$|oci-layout$|repositories$)"
 )
-_LONGEST_TEXT = 16 << 20
+_MOST_TEXT_BYTES = 32 << 20  # of manifests and configurations in one archive
 _NO_LAYER = 3  # bytes of docker's VERSION files
 _INDEX_DEPTH = 4
 
@@ -36,22 +36,22 @@ class _Platform(Struct, frozen=True):
 class _Descriptor(Struct, frozen=True, rename="camel"):
     digest: str
     platform: _Platform | None = None
-    annotations: dict[str, str] = {}
+    annotations: dict[str, str] | None = None
 
 
 class _Oci(Struct, frozen=True):
     """An OCI index (`manifests`) or manifest (`config`, `layers`)."""
 
-    manifests: tuple[_Descriptor, ...] = ()
+    manifests: tuple[_Descriptor, ...] | None = None
     config: _Descriptor | None = None
-    layers: tuple[_Descriptor, ...] = ()
+    layers: tuple[_Descriptor, ...] | None = None
 
 
 class _Saved(Struct, frozen=True, rename="pascal"):
     """One image in docker's manifest.json."""
 
     config: str
-    layers: tuple[str, ...] = ()
+    layers: tuple[str, ...] | None = None
     repo_tags: tuple[str, ...] | None = None
 
 
@@ -61,7 +61,7 @@ class _Step(Struct, frozen=True):
 
 
 class _RootFs(Struct, frozen=True):
-    diff_ids: tuple[str, ...] = ()
+    diff_ids: tuple[str, ...] | None = None
 
 
 class _Settings(Struct, frozen=True, rename="pascal"):
@@ -72,8 +72,8 @@ class _Config(Struct, frozen=True):
     """An image's configuration."""
 
     config: _Settings | None = None
-    rootfs: _RootFs = _RootFs()
-    history: tuple[_Step, ...] = ()
+    rootfs: _RootFs | None = None
+    history: tuple[_Step, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -85,6 +85,7 @@ class _Blobs:
     links: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     pool: list[bytearray] = field(default_factory=list)
+    text_bytes: int = 0
 
     def text(self, name: str) -> bytes:
         """A document; InspectError where the archive has none of that name."""
@@ -147,7 +148,8 @@ def _note(member: tarfile.TarInfo, content: Readable | None, blobs: _Blobs, *, e
 def _note_blob(name: str, size: int, content: Readable, blobs: _Blobs, *, every_section: bool) -> None:
     stream = Forward(content)
     if stream.peek(1) in (b"{", b"["):
-        if size <= _LONGEST_TEXT:
+        blobs.text_bytes += size
+        if blobs.text_bytes <= _MOST_TEXT_BYTES:
             blobs.texts[name] = stream.read(size)
     elif size > _NO_LAYER:
         layer = Collector(layer=True, every_section=every_section, pool=blobs.pool)
@@ -161,8 +163,8 @@ def _note_blob(name: str, size: int, content: Readable, blobs: _Blobs, *, every_
 def _put_together(blobs: _Blobs, image: str | None, platform: str | None) -> Inspection:
     config_name, layer_names = _chosen(blobs, image, platform)
     config = _decoded(blobs.text(config_name), _Config, config_name)
-    made_by = [step.created_by for step in config.history if not step.empty_layer]
-    diff_ids = config.rootfs.diff_ids
+    made_by = [step.created_by for step in config.history or () if not step.empty_layer]
+    diff_ids = (config.rootfs or _RootFs()).diff_ids or ()
     if len(made_by) != len(layer_names):  # squashed and imported images have no history that fits
         made_by = [""] * len(layer_names)
     layers: list[Files] = []
@@ -207,13 +209,13 @@ def _chosen(blobs: _Blobs, image: str | None, platform: str | None) -> tuple[str
             saved = (named[0],)
         if not saved:
             raise InspectError("the archive's manifest.json names no image")
-        return saved[0].config, saved[0].layers
+        return saved[0].config, saved[0].layers or ()
     if "index.json" not in blobs.texts:
         raise InspectError("this archive holds neither manifest.json nor index.json: it is no image")
     manifest = _manifest(blobs, "index.json", image, platform, _INDEX_DEPTH)
     if manifest.config is None:
         raise InspectError("the image's manifest names no configuration")
-    return _blob_name(manifest.config), tuple(map(_blob_name, manifest.layers))
+    return _blob_name(manifest.config), tuple(map(_blob_name, manifest.layers or ()))
 
 
 def _manifest(blobs: _Blobs, name: str, image: str | None, platform: str | None, depth: int) -> _Oci:
@@ -229,7 +231,7 @@ def _manifest(blobs: _Blobs, name: str, image: str | None, platform: str | None,
         if not (one.platform and one.platform.os == "unknown") and _blob_name(one) in blobs.texts
     ]
     if image is not None:
-        images = [one for one in images if image in one.annotations.values()] or images
+        images = [one for one in images if image in (one.annotations or {}).values()] or images
     if platform is not None:
         images = [one for one in images if one.platform is None or _platform(one) == platform]
     if len(images) != 1:

@@ -52,7 +52,7 @@ def inspect_directory(root: Path, *, every_section: bool = False) -> Inspection:
     if not root.is_dir():
         raise InspectError("there is no such directory", where=Location(root))
     found = Collector(every_section=every_section)
-    on_disk: dict[str, str] = {}
+    raw_names: dict[str, str] = {}
     todo = [""]
     # Depth first and by name, as archives are written, so that both take the same name of a file for the first.
     visit = _Visit(found)
@@ -60,13 +60,13 @@ def inspect_directory(root: Path, *, every_section: bool = False) -> Inspection:
         name = todo.pop()
         path = spelled(name)
         if path != name:
-            on_disk[path] = name
+            raw_names[path] = name
         try:
             todo += (f"{name}/{entry}" for entry in visit(root / name[1:], path))
         except OSError as error:
             found.files.problems.append(f"{path or '/'}: {error.strerror}")
     found.files.join_hard_links()
-    _digest_same_sizes(root, found, on_disk)
+    _digest_same_sizes(root, found, raw_names)
     return inspection(found.files)
 
 
@@ -100,7 +100,7 @@ class _Visit:
             self._found.file(path, status.st_size, status.st_mode, source)
 
 
-def _digest_same_sizes(root: Path, found: Collector, on_disk: Mapping[str, str]) -> None:
+def _digest_same_sizes(root: Path, found: Collector, raw_names: Mapping[str, str]) -> None:
     """Only files of one size can be copies of each other."""
     by_size: dict[int, list[str]] = {}
     for path, size in found.files.sizes.items():
@@ -108,7 +108,7 @@ def _digest_same_sizes(root: Path, found: Collector, on_disk: Mapping[str, str])
             by_size.setdefault(size, []).append(path)
     for path in (path for paths in by_size.values() if len(paths) > 1 for path in paths):
         try:
-            with (root / on_disk.get(path, path)[1:]).open("rb") as file:
+            with (root / raw_names.get(path, path)[1:]).open("rb") as file:
                 found.files.digests[path] = hashlib.file_digest(file, "sha256").digest()
         except OSError as error:
             found.files.problems.append(f"{path}: {error.strerror}")

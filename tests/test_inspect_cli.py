@@ -113,6 +113,9 @@ def test_json_counts_what_each_library_carries(inspect: Inspect) -> None:
         {"kind": "cubin", "arch": "8.0", "count": 1, "bytes": 4160},
         {"kind": "ptx", "arch": "8.0", "count": 1, "bytes": 4160},
     ]
+    assert first["containers"]["groups"] == [
+        {"section": ".nv_fatbin", "code": ["cubin 8.0", "ptx 8.0"], "count": 1, "bytes": 8320}
+    ]
     assert first["driver"] == [{"why": "PTX ISA 8.4", "cuda": "12.4", "driver": "550.54.14"}]
     assert [(one["target"], one["state"], one["severity"]) for one in first["coverage"]] == [
         ("7.0", "none", "error"), ("8.6", "native", None), ("12.0", "jit", "warning"),

@@ -128,6 +128,7 @@ def _library(
             "count": len(gpu.containers) if gpu else 0,
             "loadable": sum(container.loadable for container in gpu.containers) if gpu else 0,
             "sections": dict(Counter(container.section for container in gpu.containers)) if gpu else {},
+            "groups": _groups(gpu) if gpu else [],
         },
         "compression": sorted({code.compression for code in codes}),
         "debug": sum(code.debug for code in codes),
@@ -138,6 +139,21 @@ def _library(
             for one in covered
         ],
     }  # fmt: skip
+
+
+def _groups(gpu: GpuFile) -> list[dict[str, object]]:
+    """Containers that hold code for the same, together: what one lacks for a GPU, the others of its group lack too."""
+    counts: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    sizes: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    for container in gpu.containers:
+        held = {(code.kind, str(code.capability or "?")) for code in container.code if not code.bare}
+        key = container.section, tuple(f"{kind} {arch}" for kind, arch in sorted(held))
+        counts[key] += 1
+        sizes[key] += sum(code.bytes for code in container.code)
+    return [
+        {"section": section, "code": list(code), "count": count, "bytes": sizes[section, code]}
+        for (section, code), count in counts.most_common()
+    ]
 
 
 def _number(version: str) -> tuple[int, ...]:

@@ -102,6 +102,7 @@ def expectation(plan: Plan, *, require: frozenset[str] = frozenset()) -> Expecta
         flavor=spec.flavor,
         jit=spec.jit,
         arch=plan.arch,
+        driver=spec.driver,
         cuda=plan.cuda,
         cpu_only=plan.cuda is None and plan.driver is None,
         frameworks=plan.frameworks,

@@ -92,6 +92,7 @@ def examine(
             kind, found = inspect_stream(stream, **options)  # type: ignore[arg-type]
     promised = expectation.arch if expectation else None
     wanted = tuple(targets) or (promised.capabilities if promised else ())
+    driver = driver or (expectation.driver if expectation else None)
     verdicts = _verdicts(found, info, expectation) if kind in ("image", "root") else ()
     answers = coverage(found.gpu, wanted, driver, linked=kind != "file")
     return Examination(target, kind, found, wanted, driver, answers, verdicts, expectation is not None)

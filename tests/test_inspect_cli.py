@@ -193,6 +193,8 @@ def test_what_grew_and_why(inspect: Inspect) -> None:
     assert sum(one["grown"] for one in document["changes"]) == document["after"] - document["before"]
     assert {one["name"]: one["after"] for one in document["architectures"]}["cubin 9.0"] == 5_000_064
     assert "nothing changed" in inspect(new, "--against", new)[1]
+    code, out, _ = inspect(new, "--against", old, "--arch", "7.5")
+    assert (code, out.splitlines()[-1]) == (1, "FAILED: nothing for 7.5 in 1 file")
 
 
 def test_names_from_an_image_cannot_steer_the_terminal(inspect: Inspect) -> None:

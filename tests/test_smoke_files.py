@@ -244,6 +244,14 @@ def test_code_that_the_driver_must_compile_passes_and_is_told(tmp_path: Path) ->
     assert "compiled at first use, by driver 550.54.14 or newer" in found.reason
 
 
+def test_code_that_the_promised_driver_cannot_compile_fails(tmp_path: Path) -> None:
+    files: dict[str, bytes | str] = {"usr/lib/k.so": library(container(entry("ptx", "8.0", isa="8.4")))}
+    wanted = Expectation(arch=ArchList.parse("9.0"), driver="535")
+    found = judge(tmp_path, files, wanted)["gpu-code"]
+    assert found.status == "failed"
+    assert "needs driver 550.54.14 or newer" in found.reason
+
+
 def test_symbol_versions_are_judged_by_what_the_loader_would_find(tmp_path: Path) -> None:
     assert judge(tmp_path, {"x": b""})["symbol-versions"].status == "skipped"
     assert judge(tmp_path, {"usr/bin/a": elf(needed=[])})["symbol-versions"].status == "passed"

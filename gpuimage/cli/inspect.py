@@ -61,8 +61,11 @@ def inspect_command(
     from gpuimage.reporters.inspect_json import compare_json, inspect_json
     from gpuimage.reporters.inspect_text import compare_text, inspect_text
     from gpuimage.reporters.progress import progress_display
+    from gpuimage.tables import Unknown, driver_cuda
 
-    promised, driver = _promised(spec, driver)
+    if driver is not None and isinstance(wrong := driver_cuda(driver), Unknown):
+        raise click.BadParameter(wrong.reason, param_hint="--driver")
+    promised = _promised(spec) if spec else None
     with progress_display("quiet" if quiet else progress, target) as display:
 
         def look(name: str) -> Examination:
@@ -79,8 +82,9 @@ def inspect_command(
         click.echo(inspect_json(found) if form == "json" else inspect_text(found), nl=False)
     else:
         made = compare(other.inspection, found.inspection)
-        text = compare_json(made, found) if form == "json" else compare_text(made, other.target, found.target)
-        click.echo(text, nl=False)
+        click.echo(
+            compare_json(made, found) if form == "json" else compare_text(made, other, found), nl=False
+        )
     if html is not None:
         from gpuimage.files import write_atomic
         from gpuimage.reporters.inspect_html import inspect_html
@@ -113,17 +117,10 @@ def _targets(arch: str | None, gpus: tuple[str, ...]) -> tuple[ComputeCapability
     return tuple(sorted(wanted))
 
 
-def _promised(spec: Path | None, driver: str | None) -> tuple[Expectation | None, str | None]:
-    """What a spec says of the image, and the oldest driver; the option counts before the spec."""
-    from gpuimage.tables import Unknown, driver_cuda
-
-    if driver is not None and isinstance(wrong := driver_cuda(driver), Unknown):
-        raise click.BadParameter(wrong.reason, param_hint="--driver")
-    if spec is None:
-        return None, driver
+def _promised(spec: Path) -> Expectation:
+    """What a spec says of the image."""
     from gpuimage.build import expectation
     from gpuimage.plan import plan
 
     file = single(spec)
-    made = plan(file, existing_lock(file))
-    return expectation(made), driver or file.spec.driver
+    return expectation(plan(file, existing_lock(file)))

@@ -42,9 +42,9 @@ def inspect_text(found: Examination) -> str:
     return "\n\n".join("\n".join(map(visible, block)) for block in blocks if block) + "\n"
 
 
-def compare_text(made: Comparison, before: str, after: str) -> str:
-    """A comparison as text, ending in a line break."""
-    lines = [f"{after} against {before}", _grown("bytes", made.before, made.after)]
+def compare_text(made: Comparison, before: Examination, after: Examination) -> str:
+    """A comparison as text, and how the newer one serves its targets; ends in a line break."""
+    lines = [f"{after.target} against {before.target}", _grown("bytes", made.before, made.after)]
     if made.hidden_before or made.hidden_after:
         lines.append(_grown("hidden by later layers", made.hidden_before, made.hidden_after))
     for title, changes in (("what changed", made.changes), ("GPU code", made.architectures)):
@@ -58,6 +58,8 @@ def compare_text(made: Comparison, before: str, after: str) -> str:
             lines += _more(len(changes))
     if not made.changes:
         lines += ["", "nothing changed"]
+    if after.targets or after.promised:
+        lines += ["", *_coverage(after), "", _sentence(after)]
     return "\n".join(map(visible, lines)) + "\n"
 
 

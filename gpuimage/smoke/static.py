@@ -327,7 +327,7 @@ def _gpu_code(files: _Files) -> _Answer:
             f"no architecture was promised; {what} {'are' if several else 'is'} made for {held}",
             (),
         )
-    answers = coverage(gpu, expected.arch.capabilities)
+    answers = coverage(gpu, expected.arch.capabilities, expected.driver)
     by_severity = {
         severity: [f"{one.path}: {one.because}" for one in answers if one.severity == severity]
         for severity in ("error", "warning", "note")

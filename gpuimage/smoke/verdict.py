@@ -29,13 +29,14 @@ class Verdict:
 class Expectation:
     """What an image promises; None and empty mean that nothing was promised, so nothing is held against it.
 
-    `cuda` is the minor version ("12.8") that frameworks must be built for; `cpu_only` that no GPU code is wanted.
+    `driver` is the oldest host driver to serve, `cuda` is the minor version ("12.8") that frameworks must be built for; `cpu_only` that no GPU code is wanted.
     `frameworks` maps distributions to the exact versions the lock holds. Budgets are bytes on disk.
     """
 
     flavor: str | None = None
     jit: str | None = None
     arch: ArchList | None = None
+    driver: str | None = None
     cuda: str | None = None
     cpu_only: bool = False
     frameworks: Mapping[str, str] = field(default_factory=dict)

@@ -19,7 +19,7 @@ ROWS = (
     {"arch", "reference"},
     {"tables"},
     {"spec", "dockerfile"},
-    {"lock", "facts"},
+    {"lock", "facts", "compat"},
     {"plan"},
     {"render", "inspect", "finding"},
     {"rules"},

@@ -21,7 +21,7 @@ class _Commands(click.Group):
 
     _places: ClassVar[dict[str, str]] = {
         "plan": "build", "lock": "build", "render": "build", "build": "build", "smoke": "build", "inspect": "inspect",
-        "schema": "build",
+        "compat": "compat", "schema": "build",
         "lint": "lint", "rules": "lint", "explain": "lint",
     }  # fmt: skip
 

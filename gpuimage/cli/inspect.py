@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuimage.cli.options import ENGINE, HOST, PROGRESS, QUIET, existing_lock, single
+from gpuimage.cli.options import ENGINE, HOST, PROGRESS, QUIET, arch_list, existing_lock, products, single
 
 if TYPE_CHECKING:
-    from gpuimage.arch import ComputeCapability
     from gpuimage.engine import Engine
     from gpuimage.examine import Examination
     from gpuimage.smoke import Expectation
@@ -65,13 +64,16 @@ def inspect_command(
 
     if driver is not None and isinstance(wrong := driver_cuda(driver), Unknown):
         raise click.BadParameter(wrong.reason, param_hint="--driver")
+    listed = arch_list(arch)
+    named = {gpu.capability for gpu in products(gpus)}
+    targets = tuple(sorted(named.union(listed.capabilities if listed else ())))
     promised = _promised(spec) if spec else None
     with progress_display("quiet" if quiet else progress, target) as display:
 
         def look(name: str) -> Examination:
             display.stage(f"reading {name}")
             return examine(
-                name, targets=_targets(arch, gpus), driver=driver, expectation=promised,
+                name, targets=targets, driver=driver, expectation=promised,
                 engine=partial(_engine, engine, host), image=image, platform=platform, every_section=all_sections,
                 on_bytes=partial(display.transfer, name),
             )  # fmt: skip
@@ -97,24 +99,6 @@ def _engine(name: str, host: str | None) -> Engine:
     from gpuimage.engine import select
 
     return select(name, host=host)
-
-
-def _targets(arch: str | None, gpus: tuple[str, ...]) -> tuple[ComputeCapability, ...]:
-    from gpuimage.arch import ArchError, ArchList
-    from gpuimage.tables import Unknown, gpu
-
-    wanted: set[ComputeCapability] = set()
-    if arch is not None:
-        try:
-            wanted.update(ArchList.parse(arch).capabilities)
-        except ArchError as error:
-            raise click.BadParameter(str(error), param_hint="--arch") from error
-    for name in gpus:
-        found = gpu(name)
-        if isinstance(found, Unknown):
-            raise click.BadParameter(found.reason, param_hint="--gpu")
-        wanted.add(found.capability)
-    return tuple(sorted(wanted))
 
 
 def _promised(spec: Path) -> Expectation:

@@ -11,8 +11,10 @@ import click
 from gpuimage.errors import SpecError
 
 if TYPE_CHECKING:
+    from gpuimage.arch import ArchList
     from gpuimage.lock import Lock
     from gpuimage.spec import SpecFile
+    from gpuimage.tables import Gpu
 
 ENGINE = click.option(
     "--engine",
@@ -73,3 +75,28 @@ def existing_lock(file: SpecFile) -> Lock | None:
     from gpuimage.lock import lock_path, read_lock
 
     return read_lock(lock_path(file.path))
+
+
+def arch_list(text: str | None) -> ArchList | None:
+    """Read `--arch`, in the grammar of TORCH_CUDA_ARCH_LIST."""
+    from gpuimage.arch import ArchError, ArchList
+
+    if text is None:
+        return None
+    try:
+        return ArchList.parse(text)
+    except ArchError as error:
+        raise click.BadParameter(str(error), param_hint="--arch") from error
+
+
+def products(names: tuple[str, ...]) -> tuple[Gpu, ...]:
+    """Read `--gpu`: products by the names people use for them."""
+    from gpuimage.tables import Unknown, gpu
+
+    found = []
+    for name in names:
+        product = gpu(name)
+        if isinstance(product, Unknown):
+            raise click.BadParameter(product.reason, param_hint="--gpu")
+        found.append(product)
+    return tuple(found)

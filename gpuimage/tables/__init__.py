@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         opened_by_name,
         optional_plugin,
     )
-    from gpuimage.tables.minimum_driver import DriverNeed, driver_cuda, driver_need
+    from gpuimage.tables.minimum_driver import DriverNeed, driver_branches, driver_cuda, driver_need
     from gpuimage.tables.products import Gpu, gpu, gpus
     from gpuimage.tables.require import RequireCuda, StartVerdict, require_cuda, start_verdict
     from gpuimage.tables.sizes import SizeFact, base_size, pip_cache_bytes, torch_set_bytes
@@ -71,6 +71,7 @@ _PLACES = {
     "cuda_tag": "images",
     "cuda_tags_complete": "images",
     "dlopen_families": "loader",
+    "driver_branches": "minimum_driver",
     "driver_cuda": "minimum_driver",
     "driver_libraries": "loader",
     "driver_need": "minimum_driver",
@@ -133,6 +134,7 @@ __all__ = [
     "cuda_tag",
     "cuda_tags_complete",
     "dlopen_families",
+    "driver_branches",
     "driver_cuda",
     "driver_libraries",
     "driver_need",

@@ -124,6 +124,12 @@ def driver_cuda(driver: str) -> str | Unknown:
     return spoken[-1]
 
 
+def driver_branches() -> tuple[int, ...]:
+    """Return the driver branches that any toolkit release in the tables came with, oldest first."""
+    drivers = (row.linux_x86_64_driver_min for row in _load.cuda_releases().releases)
+    return tuple(sorted({known(driver)[0] for driver in drivers if driver}))
+
+
 def speaks(driver: Version, cuda: str) -> bool | None:
     """Whether a driver's own CUDA version is `cuda` or newer; None where no source names its branch."""
     minor = minor_of(cuda)

@@ -29,7 +29,6 @@ DEFAULT = {
     "cupy-cuda12x==13.6.0": 3,
     "nvidia-cufile-cu12==1.13.1.3": 1,
     "nvidia-curand-cu12==10.3.9.90": 1,
-    "torch==2.9.1": 3,
     "torchaudio==2.9.1": 2,
     "torchvision==0.24.1": 2,
 }
@@ -43,6 +42,7 @@ ALL = {
     "nvidia-nccl-cu12==2.27.5": 1,
     "nvidia-nvshmem-cu12==3.3.20": 2,
     "onnxruntime-gpu==1.23.2": 1,
+    "torch==2.9.1": 3,
     "xformers==0.0.33.post2": 2,
     "cupy-cuda13x==13.6.0": 3,
     "nvidia-cublas==13.1.0.3": 2,

@@ -19,7 +19,7 @@ ROWS = (
     {"arch", "reference"},
     {"tables"},
     {"spec", "dockerfile"},
-    {"lock", "facts", "compat"},
+    {"lock", "facts", "compat", "explain"},
     {"plan"},
     {"render", "inspect", "finding"},
     {"rules"},

@@ -297,25 +297,35 @@ def rules_command(form: str) -> None:
 
 
 @click.command("explain")
-@click.argument("rule")
-def explain_command(rule: str) -> None:
-    """Say what a rule finds, why, what it costs, and what to write instead. RULE is a code or a name."""
+@click.argument("text")
+def explain_command(text: str) -> None:
+    """Say what is behind a rule of the linter or an error message.
+
+    TEXT is a rule's code or name, a message, or `-` for a whole log on standard input. Exit 1 where nothing in it is
+    known.
+    """
     from difflib import get_close_matches
 
+    from gpuimage.explain import explain
+    from gpuimage.reporters.explain_text import explain_text
     from gpuimage.reporters.rules import page
     from gpuimage.rules import every
 
-    wanted = rule.strip().lower()
+    if text == "-":
+        text = sys.stdin.buffer.read().decode("utf-8", errors="replace")
+    wanted = text.strip().lower()
     for one in every():
         if wanted in (one.code.lower(), one.name):
             click.echo(page(one), nl=False)
             return
+    if found := explain(text):
+        click.echo(explain_text(found), nl=False)
+        return
     near = get_close_matches(
-        wanted, [name for one in every() for name in (one.code.lower(), one.name)], 1, 0.6
+        wanted[:100], [name for one in every() for name in (one.code.lower(), one.name)], 1, 0.6
     )
-    hint = (
-        f"did you mean {near[0].upper() if near[0].startswith('gi') else near[0]}?"
-        if near
-        else "`gpuimage rules` lists them"
-    )
-    raise SpecError(f"there is no rule {rule}", hint=hint)
+    if near and " " not in wanted:
+        name = near[0].upper() if near[0].startswith("gi") else near[0]
+        raise SpecError(f"there is no rule {text}", hint=f"did you mean {name}?")
+    click.echo("not known: no rule has this name, and no known error is in this text", err=True)
+    sys.exit(1)

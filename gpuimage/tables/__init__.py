@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         opened_by_name,
         optional_plugin,
     )
+    from gpuimage.tables.messages import KnownError, known_errors
     from gpuimage.tables.minimum_driver import DriverNeed, driver_branches, driver_cuda, driver_need
     from gpuimage.tables.products import Gpu, gpu, gpus
     from gpuimage.tables.require import RequireCuda, StartVerdict, require_cuda, start_verdict
@@ -55,6 +56,7 @@ _PLACES = {
     "DriverVerdict": "drivers",
     "Gpu": "products",
     "GpuLibrary": "gpu_code",
+    "KnownError": "messages",
     "NvccSupport": "cuda",
     "NvidiaWheel": "wheels",
     "RequireCuda": "require",
@@ -80,6 +82,7 @@ _PLACES = {
     "gpu": "products",
     "gpu_library": "gpu_code",
     "gpus": "products",
+    "known_errors": "messages",
     "library_family": "images",
     "nvcc_capabilities": "cuda",
     "nvidia_wheel": "wheels",
@@ -118,6 +121,7 @@ __all__ = [
     "DriverVerdict",
     "Gpu",
     "GpuLibrary",
+    "KnownError",
     "NvccSupport",
     "NvidiaWheel",
     "RequireCuda",
@@ -144,6 +148,7 @@ __all__ = [
     "gpu",
     "gpu_library",
     "gpus",
+    "known_errors",
     "library_family",
     "nvcc_capabilities",
     "nvidia_wheel",

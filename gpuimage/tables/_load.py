@@ -6,6 +6,7 @@ turn into a wrong image.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import pairwise
@@ -241,6 +242,21 @@ def gpu_code() -> libraries.GpuCode:
         yield from twice("library", (row.library for row in table.libraries))
 
     return read("gpu_code.json", libraries.GpuCode, law)
+
+
+@cache
+def errors() -> rows.Errors:
+    """errors.json."""
+
+    def law(table: rows.Errors) -> Iterator[str]:
+        yield from twice("error", (row.id for row in table.errors))
+        for row in table.errors:
+            try:
+                re.compile(row.regex)
+            except re.error as error:
+                yield f"the pattern of {row.id} is no regular expression: {error}"
+
+    return read("errors.json", rows.Errors, law)
 
 
 @cache

@@ -412,3 +412,23 @@ class Edition(Row, frozen=True, kw_only=True):
     """edition.json."""
 
     edition: Date
+
+
+# errors.json
+
+
+class ErrorRow(Checked, frozen=True, kw_only=True):
+    """An error message by its regular expression, and what is behind it."""
+
+    id: Text
+    regex: Text
+    stage: Literal["build", "start", "run"]
+    cause: Text
+    check: Text
+    fix: Text
+
+
+class Errors(msgspec.Struct, frozen=True, kw_only=True):
+    """errors.json."""
+
+    errors: tuple[ErrorRow, ...]

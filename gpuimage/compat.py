@@ -28,6 +28,7 @@ from gpuimage.tables import (
     driver_need,
     driver_verdict,
     nvcc_capabilities,
+    parse_driver,
     start_verdict,
     torch_release,
     torch_versions,
@@ -92,8 +93,10 @@ class Question(Struct, frozen=True, kw_only=True):
 def compat(question: Question) -> Compatibility:
     """Ask every rule that the question gives enough for.
 
-    SpecError for a CUDA, torch or image that the tables cannot place, for contradictions, and for too little to ask.
+    SpecError for a CUDA, driver, torch or image that the tables cannot place, for contradictions, and for too little to ask.
     """
+    if question.driver is not None and parse_driver(question.driver) is None:
+        raise SpecError(f"{question.driver!r} is no driver version (write 550 or 550.54.14)")
     image = _image_cuda(question.image) if question.image else None
     torch, variant = _torch(question, image) if question.torch else (None, None)
     cuda = _cuda(question, image, variant)
@@ -344,10 +347,7 @@ def _archs(question: Question, cuda: str | None) -> Iterator[Check]:
         yield Check(about, "runs", "it takes every entry", support.source, support.verified)
         return
     ranges = [known for one in missing if not isinstance(known := cuda_range_for(one), Unknown)]
-    spans = [
-        f"{one.capability} needs CUDA {one.first}" + (f" to {one.last}" if one.last else " or newer")
-        for one in ranges
-    ]
+    spans = [f"{one.capability} needs {one.span}" for one in ranges]
     yield Check(
         about, "refused", f"it does not take {' '.join(map(str, missing))}", support.source, support.verified,
         ", ".join(spans) or f"leave {' '.join(map(str, missing))} out",

@@ -64,8 +64,7 @@ def _compiler(text: str) -> str | None:
         return None
     if isinstance(known, Unknown):
         return known.reason
-    span = f"CUDA {known.first} to {known.last}" if known.last else f"CUDA {known.first} or newer"
-    return f"{named[0]} needs the compiler of {span}"
+    return f"{named[0]} needs the compiler of {known.span}"
 
 
 def _spoken(text: str) -> str | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
+from gpuimage import cli
 from tests import lab as lab_module
 from tests.lab import Lab, LabError, daemon, packages, podman
 from tests.lab.home import Home, Use
@@ -54,6 +57,26 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty directory of the test's own, and make it the current one."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+Command = Callable[..., tuple[int, str, str]]
+"""A command of ours: arguments, and `stdin`, to exit code, standard output and standard error."""
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Return a function that runs the command line in this process."""
+
+    def run(*arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["gpuimage", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        out, err = capsys.readouterr()
+        assert isinstance(stopped.value.code, int)
+        return stopped.value.code, out, err
+
+    return run
 
 
 def _engine_required() -> bool:

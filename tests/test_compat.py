@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from gpuimage import cli
 from gpuimage.arch import ArchList
 from gpuimage.compat import Check, Compatibility, Question, compat, matrix
 from gpuimage.errors import SpecError
 from gpuimage.tables import Gpu, driver_branches, driver_verdict, gpu
+from tests.conftest import Command
 
 README = Path(__file__).parent.parent / "README.md"
 
@@ -204,24 +203,11 @@ def test_a_row_that_nobody_verified_is_told_and_never_enough_to_refuse() -> None
 
 
 @pytest.fixture
-def run(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[int, str, str]]:
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gpuimage", "compat", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        out, err = capsys.readouterr()
-        assert isinstance(stopped.value.code, int)
-        return stopped.value.code, out, err
-
-    return call
+def run(command: Command) -> Command:
+    return partial(command, "compat")
 
 
-Run = Callable[..., tuple[int, str, str]]
-
-
-def test_the_command_answers_in_text_and_json_with_an_exit_code(run: Run) -> None:
+def test_the_command_answers_in_text_and_json_with_an_exit_code(run: Command) -> None:
     code, out, _ = run("--cuda", "12.4", "--driver", "450.80.02")
     assert (code, out.splitlines()[-1]) == (1, "together: refused")
     code, out, _ = run("--cuda", "12.4", "--driver", "535.86.05", "--format", "json")
@@ -242,14 +228,14 @@ def test_the_command_answers_in_text_and_json_with_an_exit_code(run: Run) -> Non
         (["--cuda", "12.4", "--arch", "sm_80"], "write"),
     ],
 )
-def test_bad_options_are_one_clear_error(run: Run, arguments: list[str], said: str) -> None:
+def test_bad_options_are_one_clear_error(run: Command, arguments: list[str], said: str) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert said in err
     assert "Traceback" not in err
 
 
-def test_the_matrix_says_in_each_cell_what_the_tables_say(run: Run) -> None:
+def test_the_matrix_says_in_each_cell_what_the_tables_say(run: Command) -> None:
     made = matrix(driver_branches())
     assert {made[cuda][branch].outcome for cuda in made for branch in made[cuda]} >= {
         "full",
@@ -267,7 +253,7 @@ def test_the_matrix_says_in_each_cell_what_the_tables_say(run: Run) -> None:
         assert [cell.removesuffix("+compat") for cell in cells] == told
 
 
-def test_the_readme_shows_what_compat_says(run: Run) -> None:
+def test_the_readme_shows_what_compat_says(run: Command) -> None:
     text = README.read_text(encoding="utf-8")
     section = text[text.index("### compat\n") :]
     shown = next(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import re
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from gpuimage import cli
 from gpuimage.explain import explain
 from gpuimage.tables import known_errors
+from tests.conftest import Command
 
 # Own wording around what the programs themselves print.
 MESSAGES = {
@@ -86,39 +84,28 @@ def test_every_known_error_says_cause_check_and_cure() -> None:
 
 
 @pytest.fixture
-def run(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[int, str, str]]:
-    def call(text: str, stdin: bytes = b"") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gpuimage", "explain", text])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        out, err = capsys.readouterr()
-        assert isinstance(stopped.value.code, int)
-        return stopped.value.code, out, err
-
-    return call
+def run(command: Command) -> Command:
+    return partial(command, "explain")
 
 
-def test_the_command_explains_a_message_a_log_and_a_rule(run: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_command_explains_a_message_a_log_and_a_rule(run: Command) -> None:
     code, out, _ = run(next(iter(MESSAGES)))
     assert code == 0
     assert "try: Rebuild with the GPU in TORCH_CUDA_ARCH_LIST" in out
-    code, out, _ = run("-", b"\xff noise \x1b[31m\n" + "\n".join(MESSAGES).encode())
+    code, out, _ = run("-", stdin=b"\xff noise \x1b[31m\n" + "\n".join(MESSAGES).encode())
     assert (code, "\x1b" in out) == (0, False)
     assert "The first one is the likeliest cause" in out
     assert run("GI301")[1].startswith("## GI301")
     assert run("no-kernel-image-anywhere at all")[0] == 1
 
 
-def test_nothing_known_is_said_with_exit_code_1(run: Callable[..., tuple[int, str, str]]) -> None:
+def test_nothing_known_is_said_with_exit_code_1(run: Command) -> None:
     code, out, err = run("hello world")
     assert (code, out) == (1, "")
     assert err.startswith("not known")
 
 
-def test_the_readme_shows_what_explain_says(run: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_readme_shows_what_explain_says(run: Command) -> None:
     text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     shown = re.search(r"```console\n(\$ gpuimage explain \"(.*)\"\n.*?)```", text, re.DOTALL)
     assert shown is not None

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
-import sys
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from gpuimage import cli
+from tests.conftest import Command
 from tests.elves import elf
 from tests.fatbins import archive, container, entry, library, sections
 from tests.images import saved, tar
@@ -24,21 +23,10 @@ README = Path(__file__).parent.parent / "README.md"
 EIGHT = library(container(entry("cubin", "8.0"), entry("ptx", "8.0", isa="8.4")))
 NINE = library(container(entry("cubin", "8.0"), entry("cubin", "9.0")))
 
-Inspect = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def inspect(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, work: Path) -> Inspect:
-    def run(*arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gpuimage", "inspect", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        out, err = capsys.readouterr()
-        assert isinstance(stopped.value.code, int)
-        return stopped.value.code, out, err
-
-    return run
+def inspect(command: Command, work: Path) -> Command:
+    return partial(command, "inspect")
 
 
 def wheel(name: str, version: str, files: Mapping[str, bytes]) -> str:
@@ -65,13 +53,13 @@ def wheel(name: str, version: str, files: Mapping[str, bytes]) -> str:
         ([], 0, "name the GPUs to serve"),
     ],
 )
-def test_a_wheel_is_held_against_gpus(inspect: Inspect, arguments: list[str], code: int, said: str) -> None:
+def test_a_wheel_is_held_against_gpus(inspect: Command, arguments: list[str], code: int, said: str) -> None:
     name = wheel("k", "1", {"k/_c.so": EIGHT})
     got, out, _ = inspect(name, *arguments)
     assert (got, said in " ".join(out.split())) == (code, True), out
 
 
-def test_a_wheel_without_gpu_code_fails_where_code_was_asked_for(inspect: Inspect) -> None:
+def test_a_wheel_without_gpu_code_fails_where_code_was_asked_for(inspect: Command) -> None:
     name = wheel("k", "1", {"k/__init__.py": b""})
     assert inspect(name)[0] == 0
     code, out, _ = inspect(name, "--arch", "8.0")
@@ -91,7 +79,7 @@ def test_a_wheel_without_gpu_code_fails_where_code_was_asked_for(inspect: Inspec
     ],
 )  # fmt: skip
 def test_what_cannot_be_looked_at_is_one_clear_error(
-    inspect: Inspect, arguments: list[str], said: str
+    inspect: Command, arguments: list[str], said: str
 ) -> None:
     Path("k.so").write_bytes(EIGHT)
     Path("text").write_bytes(b"hello")
@@ -102,7 +90,7 @@ def test_what_cannot_be_looked_at_is_one_clear_error(
     assert "Traceback" not in err
 
 
-def test_json_counts_what_each_library_carries(inspect: Inspect) -> None:
+def test_json_counts_what_each_library_carries(inspect: Command) -> None:
     name = wheel("k", "1", {"k/_c.so": EIGHT, "k/_d.so": elf(soname="_d.so"), "k/readme": b"x" * 500})
     code, out, _ = inspect(name, "--format", "json", "--arch", "8.6;12.0;7.0")
     document = json.loads(out)
@@ -132,7 +120,7 @@ def test_json_counts_what_each_library_carries(inspect: Inspect) -> None:
     assert document["tree"]["bytes"] == document["bytes"]
 
 
-def test_what_no_target_needs_is_told_with_its_bytes(inspect: Inspect) -> None:
+def test_what_no_target_needs_is_told_with_its_bytes(inspect: Command) -> None:
     Path("k.so").write_bytes(
         library(container(entry("cubin", "8.0", size=2_000_000), entry("cubin", "9.0", size=8192)))
     )
@@ -141,7 +129,7 @@ def test_what_no_target_needs_is_told_with_its_bytes(inspect: Inspect) -> None:
     assert re.search(r"2 MB  cubin  8.0 +1  serves no target", out)
 
 
-def test_an_image_is_read_from_standard_input_and_its_hidden_bytes_are_told(inspect: Inspect) -> None:
+def test_an_image_is_read_from_standard_input_and_its_hidden_bytes_are_told(inspect: Command) -> None:
     layers = [{"usr/lib/k.so": NINE, "opt/big": b"x" * 3_000_000}, {"opt/.wh.big": b"", "etc/a": b"1"}]
     code, out, _ = inspect("-", stdin=tar(saved(layers)))
     assert code == 0
@@ -150,7 +138,7 @@ def test_an_image_is_read_from_standard_input_and_its_hidden_bytes_are_told(insp
     assert "elf-closure" in out
 
 
-def test_progress_goes_to_standard_error_and_quiet_shows_none(inspect: Inspect) -> None:
+def test_progress_goes_to_standard_error_and_quiet_shows_none(inspect: Command) -> None:
     Path("image.tar").write_bytes(tar(saved([{"opt/big": b"x" * 3_000_000}])))
     for mode in ("plain", "tty"):
         _, out, err = inspect("image.tar", "--format", "json", "--progress", mode)
@@ -160,7 +148,7 @@ def test_progress_goes_to_standard_error_and_quiet_shows_none(inspect: Inspect) 
     assert inspect("image.tar", "--quiet")[2] == ""
 
 
-def test_a_directory_that_is_no_root_gets_no_verdicts(inspect: Inspect) -> None:
+def test_a_directory_that_is_no_root_gets_no_verdicts(inspect: Command) -> None:
     folder = Path("site/k")
     folder.mkdir(parents=True)
     (folder / "_c.so").write_bytes(NINE)
@@ -168,7 +156,7 @@ def test_a_directory_that_is_no_root_gets_no_verdicts(inspect: Inspect) -> None:
     assert (document["kind"], document["verdicts"]) == ("directory", [])
 
 
-def test_a_spec_says_what_is_promised(inspect: Inspect) -> None:
+def test_a_spec_says_what_is_promised(inspect: Command) -> None:
     Path("spec.yaml").write_text('image: example.com/x:1\narch: "9.0"\nbase: python:3.12-slim-bookworm\n')
     layers = {"usr/lib/k.so": EIGHT, "etc/a": b"1", "usr/local/bin/nvcc": b"#!/bin/sh\n"}
     Path("image.tar").write_bytes(tar(saved([layers])))
@@ -178,7 +166,7 @@ def test_a_spec_says_what_is_promised(inspect: Inspect) -> None:
     assert "only PTX for 9.0" in " ".join(out.split())
 
 
-def test_what_grew_and_why(inspect: Inspect) -> None:
+def test_what_grew_and_why(inspect: Command) -> None:
     bigger = library(container(entry("cubin", "8.0"), entry("cubin", "9.0", size=5_000_000)))
     old = wheel("k", "1", {"k/_c.so": EIGHT, "k/gone": b"x" * 70_000})
     new = wheel("k", "2", {"k/_c.so": bigger})
@@ -197,14 +185,14 @@ def test_what_grew_and_why(inspect: Inspect) -> None:
     assert (code, out.splitlines()[-1]) == (1, "FAILED: nothing for 7.5 in 1 file")
 
 
-def test_names_from_an_image_cannot_steer_the_terminal(inspect: Inspect) -> None:
+def test_names_from_an_image_cannot_steer_the_terminal(inspect: Command) -> None:
     Path("image.tar").write_bytes(tar(saved([{"usr/lib/\x1b[31mk.so": NINE}])))
     out = inspect("image.tar", "--arch", "7.0")[1]
     assert "\x1b" not in out
     assert "\\x1b[31mk.so" in out
 
 
-def test_a_static_library_is_held_against_gpus_where_it_is_the_target(inspect: Inspect) -> None:
+def test_a_static_library_is_held_against_gpus_where_it_is_the_target(inspect: Command) -> None:
     relocatable = sections({"__nv_relfatbin": container(entry("cubin", "8.0"))})
     Path("libk.a").write_bytes(archive({"a.o": EIGHT, "b.o": relocatable}))
     Path("r.o").write_bytes(relocatable)
@@ -213,7 +201,7 @@ def test_a_static_library_is_held_against_gpus_where_it_is_the_target(inspect: I
         assert inspect(name, "--arch", "7.5")[0] == 1
 
 
-def test_a_library_that_is_cut_short_is_an_error_and_in_a_wheel_a_partial_answer(inspect: Inspect) -> None:
+def test_a_library_that_is_cut_short_is_an_error_and_in_a_wheel_a_partial_answer(inspect: Command) -> None:
     cut = NINE[: len(NINE) // 2]
     Path("k.so").write_bytes(cut)
     out = inspect("k.so")[1]
@@ -223,7 +211,7 @@ def test_a_library_that_is_cut_short_is_an_error_and_in_a_wheel_a_partial_answer
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_names_on_disk_that_are_no_utf_8_can_be_told(inspect: Inspect, form: str) -> None:
+def test_names_on_disk_that_are_no_utf_8_can_be_told(inspect: Command, form: str) -> None:
     Path("site").mkdir()
     Path(os.fsdecode(b"site/k\xff.so")).write_bytes(NINE)
     out = inspect("site", "--format", form)[1]
@@ -231,7 +219,7 @@ def test_names_on_disk_that_are_no_utf_8_can_be_told(inspect: Inspect, form: str
     assert inspect("site", "--html", "page.html")[0] == 0
 
 
-def test_a_page_is_written_whole_beside_the_report(inspect: Inspect) -> None:
+def test_a_page_is_written_whole_beside_the_report(inspect: Command) -> None:
     Path("k.so").write_bytes(NINE)
     code, out, _ = inspect("k.so", "--html", "page.html")
     assert (code, "GPU code by architecture" in out) == (0, True)
@@ -239,7 +227,7 @@ def test_a_page_is_written_whole_beside_the_report(inspect: Inspect) -> None:
     assert inspect("k.so", "--html", "no/such/folder/page.html")[0] == 2
 
 
-def test_the_readme_shows_what_inspect_says(inspect: Inspect) -> None:
+def test_the_readme_shows_what_inspect_says(inspect: Command) -> None:
     text = README.read_text(encoding="utf-8")
     section = text[text.index("### inspect\n") :]
     shown = next(

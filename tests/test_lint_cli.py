@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
 
-from gpuimage import cli
 from gpuimage.reporters.rules import RULES_REPORTERS
 from gpuimage.rules import every
+from tests.conftest import Command
 
 BAD = "FROM nvidia/cuda:12.8.1-base-ubuntu22.04\nENV NVIDIA_DRIVER_CAPABILITIES=compute,utilty\n"
 CLEAN = "FROM python:3.12.8-slim-bookworm\nUSER 10001\n"
@@ -23,19 +23,9 @@ CACHE = "FROM python:3.12-slim\nRUN uv pip install --system torch==2.9.1\nUSER 1
 
 
 @pytest.fixture
-def lint(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, work: Path):  # type: ignore[no-untyped-def]
+def lint(command: Command, work: Path):  # type: ignore[no-untyped-def]
     (work / ".git").mkdir()
-
-    def run(*arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gpuimage", "lint", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        out, err = capsys.readouterr()
-        assert isinstance(stopped.value.code, int)
-        return stopped.value.code, out, err
-
-    return run
+    return partial(command, "lint")
 
 
 def write(path: str, text: str) -> Path:
@@ -168,23 +158,15 @@ def test_the_nearest_config_counts_for_each_file(lint) -> None:  # type: ignore[
     assert "GI503" not in found["team/Dockerfile"]
 
 
-def test_rules_and_explain_show_every_page(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def run(*arguments: str) -> tuple[int | str | None, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gpuimage", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        return stopped.value.code, *capsys.readouterr()
-
-    rules = json.loads(run("rules", "--format", "json")[1])["rules"]
+def test_rules_and_explain_show_every_page(command: Command) -> None:
+    rules = json.loads(command("rules", "--format", "json")[1])["rules"]
     assert len(rules) >= 48
     for rule in rules:
-        code, out, _ = run("explain", rule["code"])
+        code, out, _ = command("explain", rule["code"])
         assert code == 0
         assert rule["summary"] in out
-    assert run("explain", rules[0]["name"])[1] == run("explain", rules[0]["code"].lower())[1]
-    code, out, err = run("explain", "GI30x")
+    assert command("explain", rules[0]["name"])[1] == command("explain", rules[0]["code"].lower())[1]
+    code, out, err = command("explain", "GI30x")
     assert (code, out) == (2, "")
     assert "error: there is no rule GI30x" in err
 

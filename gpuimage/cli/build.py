@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuimage.cli.options import ENGINE, HOST, PROGRESS, QUIET, existing_lock, pairs, single, variants_of
+from gpuimage.cli.options import (
+    ENGINE,
+    HOST,
+    PROGRESS,
+    QUIET,
+    existing_lock,
+    form_option,
+    pairs,
+    single,
+    variants_of,
+)
 from gpuimage.errors import SpecError
 from gpuimage.units import size
 
@@ -22,26 +32,12 @@ REQUIRE = click.option(
     type=click.Choice(["gpu"]),
     help="Fail where this is missing instead of skipping.",
 )
-SMOKE_FORMAT = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "junit", "markdown"]),
-    default="text",
-    show_default=True,
-    help="Form of the report.",
-)
+SMOKE_FORMAT = form_option("Form of the report.", "text", "json", "junit", "markdown")
 
 
 @click.command("plan")
 @SPEC
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Form of the plan.",
-)
+@form_option("Form of the plan.", "text", "json")
 @click.option("--offline", is_flag=True, help="Ask no index: plan from the lock and the tables alone.")
 def plan_command(spec: Path, form: str, *, offline: bool) -> None:
     """Decide everything and say why; write nothing."""

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from gpuimage.cli.options import arch_list, products
+from gpuimage.cli.options import arch_list, form_option, products
 
 
 @click.command("compat")
@@ -17,14 +17,7 @@ from gpuimage.cli.options import arch_list, products
 @click.option("--arch", metavar="LIST", help='A TORCH_CUDA_ARCH_LIST: "8.6;9.0+PTX".')
 @click.option("--image", metavar="REFERENCE", help="An image of nvidia/cuda, with its check at start.")
 @click.option("--matrix", is_flag=True, help="Print the table of driver branches and CUDA versions instead.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Form of the answer; the table's text is markdown.",
-)
+@form_option("Form of the answer; the table's text is markdown.", "text", "json")
 def compat_command(
     cuda: str | None, driver: str | None, gpus: tuple[str, ...], torch: str | None, arch: str | None,
     image: str | None, form: str, *, matrix: bool,
@@ -36,18 +29,12 @@ def compat_command(
     from gpuimage.compat import Question, compat
     from gpuimage.compat import matrix as table
     from gpuimage.reporters.compat import compat_json, compat_text, matrix_json, matrix_markdown
-    from gpuimage.tables import Unknown, driver_branches, driver_cuda
+    from gpuimage.tables import driver_branches
 
     if matrix:
         made = table(driver_branches())
         click.echo(matrix_json(made) if form == "json" else matrix_markdown(made), nl=False)
         sys.exit(0)
-    if (
-        driver is not None
-        and isinstance(wrong := driver_cuda(driver), Unknown)
-        and "no driver version" in wrong.reason
-    ):
-        raise click.BadParameter(wrong.reason, param_hint="--driver")
     found = compat(
         Question(
             cuda=cuda, driver=driver, gpus=products(gpus), torch=torch, archs=arch_list(arch), image=image

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuimage.cli.options import ENGINE, HOST, PROGRESS, QUIET, arch_list, existing_lock, products, single
+from gpuimage.cli.options import (
+    ENGINE,
+    HOST,
+    PROGRESS,
+    QUIET,
+    arch_list,
+    existing_lock,
+    form_option,
+    products,
+    single,
+)
 
 if TYPE_CHECKING:
     from gpuimage.engine import Engine
@@ -25,14 +35,7 @@ if TYPE_CHECKING:
 )
 @click.option("--spec", type=click.Path(path_type=Path), help="Hold the image against this spec.")
 @click.option("--against", metavar="TARGET", help="Show what grew since this other one, and why.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Form of the report.",
-)
+@form_option("Form of the report.", "text", "json")
 @click.option(
     "--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write a page to look at: one file."
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from gpuimage.lock import Lock
     from gpuimage.spec import SpecFile
     from gpuimage.tables import Gpu
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 ENGINE = click.option(
     "--engine",
@@ -37,6 +39,15 @@ PROGRESS = click.option(
     show_default=True,
     help="How to show progress on standard error.",
 )
+
+
+def form_option(text: str, *forms: str) -> Callable[[_Command], _Command]:
+    """`--format`, whose first form is the default."""
+    return click.option(
+        "--format", "form", type=click.Choice(forms), default=forms[0], show_default=True, help=text
+    )
+
+
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 
 

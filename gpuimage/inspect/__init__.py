@@ -2,7 +2,7 @@
 
 from gpuimage.inspect.closure import Closure, Missing, MissingVersion, Twice, closure
 from gpuimage.inspect.compare import Change, Comparison, compare
-from gpuimage.inspect.coverage import Coverage, DriverNeed, coverage, driver_needs, needed
+from gpuimage.inspect.coverage import Coverage, DriverDemand, coverage, driver_needs, needed
 from gpuimage.inspect.gpu import read_gpu_code
 from gpuimage.inspect.layers import inspect_image, inspect_layout
 from gpuimage.inspect.sizes import Category, Copies, Node, Share, categories, copies, shares, tree
@@ -29,7 +29,7 @@ __all__ = [
     "Container",
     "Copies",
     "Coverage",
-    "DriverNeed",
+    "DriverDemand",
     "GpuFile",
     "Hidden",
     "InspectError",

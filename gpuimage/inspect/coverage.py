@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from gpuimage.arch import ComputeCapability
-from gpuimage.inspect.types import Code, Container, GpuFile
+from gpuimage.inspect.types import CodeKind, Container, GpuFile
 from gpuimage.tables import GpuLibrary, Unknown, driver_cuda, driver_need, gpu_library, ptx_cuda, zstd_cuda
 
 State = Literal["native", "jit", "partial", "none"]
@@ -65,14 +65,16 @@ def coverage(
     return tuple(_alternatives(found))
 
 
-def needed(code: Code, targets: Sequence[ComputeCapability]) -> bool:
-    """Whether a driver may load this entry on one of the targets; code of unknown use counts as needed."""
-    if code.capability is None or code.kind not in ("cubin", "ptx"):
+def needed(
+    kind: CodeKind, capability: ComputeCapability | None, targets: Sequence[ComputeCapability]
+) -> bool:
+    """Whether a driver may load such an entry on one of the targets; code of unknown use counts as needed."""
+    if capability is None or kind not in ("cubin", "ptx"):
         return True
-    return any(_runs(code, target) for target in targets)
+    return any(_runs(kind, capability, target) for target in targets)
 
 
-class DriverNeed(Struct, frozen=True):
+class DriverDemand(Struct, frozen=True):
     """What part of a file's code asks of the driver: `why` ("zstd", "PTX ISA 8.7"), the CUDA release, its driver.
 
     `cuda` and `driver` are None where no source names them.
@@ -83,17 +85,17 @@ class DriverNeed(Struct, frozen=True):
     driver: str | None
 
 
-def driver_needs(file: GpuFile) -> tuple[DriverNeed, ...]:
+def driver_needs(file: GpuFile) -> tuple[DriverDemand, ...]:
     """What a file's compression and newest PTX ask of the driver, whatever the GPU; empty for plain machine code."""
     codes = [code for container in file.containers for code in container.code]
     needs = []
     if any(code.compression == "zstd" for code in codes):
-        needs.append(DriverNeed("zstd", zstd_cuda(), _driver(zstd_cuda())))
+        needs.append(DriverDemand("zstd", zstd_cuda(), _driver(zstd_cuda())))
     newest = max((code.isa for code in codes if code.isa), key=_key, default=None)
     if newest:
         release = ptx_cuda(newest)
         cuda = None if isinstance(release, Unknown) else release
-        needs.append(DriverNeed(f"PTX ISA {newest}", cuda, _driver(cuda)))
+        needs.append(DriverDemand(f"PTX ISA {newest}", cuda, _driver(cuda)))
     return tuple(needs)
 
 
@@ -105,21 +107,12 @@ def _loadable(file: GpuFile, *, linked: bool) -> tuple[Container, ...]:
 
 
 @cache
-def _cubin_runs(capability: ComputeCapability, target: ComputeCapability) -> bool:
-    return capability.cubin_runs_on(target)
-
-
-@cache
-def _ptx_runs(capability: ComputeCapability, target: ComputeCapability) -> bool:
-    return capability.ptx_runs_on(target)
-
-
-def _runs(code: Code, target: ComputeCapability) -> bool:
-    if code.capability is None:
+def _runs(kind: CodeKind, capability: ComputeCapability | None, target: ComputeCapability) -> bool:
+    if capability is None:
         return False
-    if code.kind == "cubin":
-        return _cubin_runs(code.capability, target)
-    return code.kind == "ptx" and _ptx_runs(code.capability, target)
+    if kind == "cubin":
+        return capability.cubin_runs_on(target)
+    return kind == "ptx" and capability.ptx_runs_on(target)
 
 
 def _key(cuda: str | None) -> tuple[int, ...]:
@@ -143,7 +136,7 @@ def _container(container: Container, target: ComputeCapability, spoken: str | No
         wants = {
             _wants(code.isa, code.compression)
             for code in container.code
-            if code.kind == kind and _runs(code, target)
+            if code.kind == kind and _runs(code.kind, code.capability, target)
         }
         if wants:
             least = min(wants, key=_key)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 
-from gpuimage.inspect.source import NotKeptError, Passing, Source, SourceFile
+from gpuimage.inspect.source import NotKeptError, Source, SourceFile
 from gpuimage.inspect.types import Library
 
 MAGIC = b"\x7fELF"
@@ -73,8 +73,6 @@ def read_elf(source: Source, path: str, *, dynamic: bool = True) -> Elf:
     ValueError for a damaged one: pyelftools stops in many ways at hostile input, and all of them mean that.
     """
     try:
-        if isinstance(source, Passing):
-            source.drain()
         # Unbuffered, every field of every table would be a read of its own.
         elf = ELFFile(io.BufferedReader(SourceFile(source, _MOST_BYTES), _BUFFER))
         known = str(elf.header.e_machine), _abi(elf.header.e_ident.EI_OSABI), int(elf.header.e_flags)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from gpuimage.arch import ComputeCapability
 from gpuimage.inspect.coverage import needed
-from gpuimage.inspect.types import Code, CodeKind, GpuFile, Inspection
+from gpuimage.inspect.types import CodeKind, GpuFile, Inspection
 
 _OWN_NODE = 256 * 1024  # bytes from which a file has a node of its own in the tree
 _EXAMPLES = 5
@@ -76,21 +76,19 @@ def shares(files: Sequence[GpuFile], targets: Sequence[ComputeCapability] | None
     """Sum GPU code by kind and capability, lowest capability first; with targets, by whether one may load it."""
     totals: Counter[tuple[CodeKind, ComputeCapability | None]] = Counter()
     numbers: Counter[tuple[CodeKind, ComputeCapability | None]] = Counter()
-    sample: dict[tuple[CodeKind, ComputeCapability | None], Code] = {}
     for file in files:
         for container in file.containers:
             for code in container.code:
                 key = (code.kind, code.capability)
                 totals[key] += code.bytes
                 numbers[key] += 1
-                sample.setdefault(key, code)
     return tuple(
         Share(
             kind=kind,
             arch=str(capability) if capability else "?",
             count=numbers[kind, capability],
             bytes=totals[kind, capability],
-            needed=None if targets is None else needed(sample[kind, capability], targets),
+            needed=None if targets is None else needed(kind, capability, targets),
         )
         for kind, capability in sorted(totals, key=lambda key: (key[0], key[1] or ComputeCapability(0, 0)))
     )
@@ -149,9 +147,8 @@ def _wheels(inspection: Inspection, sizes: Mapping[str, int], gpu: Mapping[str, 
     groups: dict[str, dict[str, int]] = {}
     for path, size in sizes.items():
         if size:
-            owner = inspection.owners.get(path)
-            wheel = inspection.wheels[owner] if owner is not None else None
-            groups.setdefault(f"{wheel.name} {wheel.version}" if wheel else "", {})[path] = size
+            wheel = inspection.wheel_of(path)
+            groups.setdefault(wheel.label if wheel else "", {})[path] = size
     for name, files in groups.items():
         yield _node(name or _OUTSIDE, "wheel" if name else "outside", _files(files, gpu))
 

@@ -1,4 +1,4 @@
-"""The bytes of one file: mapped where the file lies on disk, read once and forgotten where it passes by in a stream."""
+"""The bytes of one file: read where they are wanted on disk, read once and forgotten where the file passes by in a stream."""
 
 from __future__ import annotations
 
@@ -110,16 +110,15 @@ def on_disk(path: Path) -> Iterator[OnDisk]:
 class Passing:
     """A file that is read once, front to back, in chunks; only some of them stay in memory.
 
-    `size` is what the archive's index says; `read_bytes` counts what really came, `digest` is of that. Chunks are
-    copied into buffers of `pool`, which `close` gives back for the next file: freeing and taking them from the
-    allocator anew leaves ever more holes between what stays.
+    `size` is what the archive's index says, `digest` is of what really came. Chunks are copied into buffers of
+    `pool`, which `close` gives back for the next file: freeing and taking them from the allocator anew leaves ever
+    more holes between what stays.
     """
 
     passes = True
 
     def __init__(self, content: Readable, size: int, pool: list[bytearray]) -> None:
         self.size = size
-        self.read_bytes = 0
         self._content = content
         self._hash = hashlib.sha256()
         self._pool = pool
@@ -204,7 +203,6 @@ class Passing:
             filled += len(part)
             self._hash.update(part)
         self._ended = filled < CHUNK
-        self.read_bytes += filled
         if not filled:
             self._pool.append(buffer)
             return False

@@ -115,6 +115,11 @@ class WheelInfo:
     bytes: int
     location: str
 
+    @property
+    def label(self) -> str:
+        """Name and version: `torch 2.9.1`."""
+        return f"{self.name} {self.version}"
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -176,6 +181,11 @@ class Inspection:
     def bytes(self) -> int:
         """The sum of their sizes."""
         return sum(self.sizes.values())
+
+    def wheel_of(self, path: str) -> WheelInfo | None:
+        """The distribution whose RECORD names a file; None for one outside of all."""
+        owner = self.owners.get(path)
+        return None if owner is None else self.wheels[owner]
 
     def library(self, path: str) -> Library | None:
         """The library behind a path, links followed; None where there is none."""

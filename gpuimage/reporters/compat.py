@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Mapping
 
 import msgspec
 
 from gpuimage import __version__
 from gpuimage.compat import Compatibility
+from gpuimage.reporters.wrapped import wrapped
 from gpuimage.tables import DriverVerdict, edition
 
-_WIDTH = 110
 _WORDS = {
     "runs": "runs",
     "minor-version": "runs in minor-version compatibility",
@@ -29,10 +28,10 @@ def compat_text(found: Compatibility) -> str:
     lines: list[str] = []
     for check in found.checks:
         lines.append(f"{check.about}: {_WORDS[check.outcome]}")
-        lines += _wrapped("  why: ", check.because)
+        lines += _told("why", check.because)
         if check.change:
-            lines += _wrapped("  try: ", check.change)
-        lines += _wrapped("  source: ", check.source + ("" if check.verified else " (not verified)"))
+            lines += _told("try", check.change)
+        lines += _told("source", check.source + ("" if check.verified else " (not verified)"))
         lines.append("")
     unsure = found.outcome == "refused" and not found.refused
     end = "probably refused, by a row that nobody verified" if unsure else _WORDS[found.outcome]
@@ -85,7 +84,6 @@ def _helped(verdict: DriverVerdict) -> bool:
     return verdict.package is not None and verdict.outcome in ("minor-version", "refused")
 
 
-def _wrapped(head: str, text: str) -> list[str]:
-    return textwrap.wrap(
-        head + " ".join(text.split()), _WIDTH, subsequent_indent=" " * len(head), break_long_words=False, break_on_hyphens=False
-    )  # fmt: skip
+def _told(word: str, text: str) -> list[str]:
+    head = f"  {word}: "
+    return wrapped(head, text, len(head))

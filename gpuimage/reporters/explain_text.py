@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from gpuimage.explain import Diagnosis
 from gpuimage.reporters.visible import visible
+from gpuimage.reporters.wrapped import wrapped
 
-_WIDTH = 110
 _STAGES = {
     "build": "while the image is built",
     "start": "when the container starts",
@@ -35,6 +34,4 @@ def explain_text(found: Sequence[Diagnosis]) -> str:
 
 
 def _wrapped(head: str, text: str) -> list[str]:
-    return textwrap.wrap(
-        visible(head + " ".join(text.split())), _WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-    )  # fmt: skip
+    return wrapped(head, visible(text), 4)

@@ -105,8 +105,7 @@ def _libraries(inspection: Inspection, answers: tuple[Coverage, ...]) -> list[di
 def _library(
     inspection: Inspection, path: str, linked: Library | None, gpu: GpuFile | None, covered: list[Coverage]
 ) -> dict[str, object]:
-    owner = inspection.owners.get(path)
-    wheel = inspection.wheels[owner] if owner is not None else None
+    wheel = inspection.wheel_of(path)
     codes = [code for container in gpu.containers for code in container.code] if gpu else []
     kinds = Counter(code.kind for code in codes)
     return {
@@ -114,7 +113,7 @@ def _library(
         "kind": gpu.kind if gpu else "library",
         "bytes": inspection.sizes.get(path, 0),
         "layer": inspection.layer_of.get(path),
-        "wheel": f"{wheel.name} {wheel.version}" if wheel else None,
+        "wheel": wheel.label if wheel else None,
         "soname": linked.soname if linked else None,
         "needed": list(linked.needed) if linked else [],
         "cubins": kinds["cubin"],

@@ -17,9 +17,9 @@ from gpuimage.inspect import (
 )
 from gpuimage.reporters.smoke_text import SIGNS
 from gpuimage.reporters.visible import visible
+from gpuimage.reporters.wrapped import WIDTH, wrapped
 from gpuimage.units import size
 
-_WIDTH = 110
 _ROWS = 10
 _LEAST = 10**6  # bytes worth a line
 _SEVERITIES = ("error", "warning", "note")
@@ -158,7 +158,7 @@ def _libraries(found: Examination) -> list[str]:
     for file in files[:_ROWS]:
         lines.append(f"  {size(file.code_bytes):>8} of {size(file.bytes):>8}  {file.path}")
         lines += textwrap.wrap(
-            "; ".join(_described(file)), _WIDTH, initial_indent=" " * 24, subsequent_indent=" " * 24
+            "; ".join(_described(file)), WIDTH, initial_indent=" " * 24, subsequent_indent=" " * 24
         )
     return [*lines, *_more(len(files))]
 
@@ -194,7 +194,7 @@ def _wheels(found: Examination) -> list[str]:
         return []
     return [
         "wheels",
-        *(f"  {size(wheel.bytes):>8}  {wheel.name} {wheel.version}" for wheel in wheels[:_ROWS]),
+        *(f"  {size(wheel.bytes):>8}  {wheel.label}" for wheel in wheels[:_ROWS]),
         *_more(len(wheels)),
     ]
 
@@ -237,10 +237,7 @@ def _targets(found: Examination) -> str:
 
 
 def _wrapped(head: str, text: str) -> list[str]:
-    indent = " " * min(len(head), 11)
-    return textwrap.wrap(
-        head + " ".join(text.split()), _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )  # fmt: skip
+    return wrapped(head, text, min(len(head), 11))
 
 
 def _more(number: int) -> Sequence[str]:

@@ -29,8 +29,8 @@ class Verdict:
 class Expectation:
     """What an image promises; None and empty mean that nothing was promised, so nothing is held against it.
 
-    `driver` is the oldest host driver to serve, `cuda` is the minor version ("12.8") that frameworks must be built for; `cpu_only` that no GPU code is wanted.
-    `frameworks` maps distributions to the exact versions the lock holds. Budgets are bytes on disk.
+    `driver` is the oldest host driver to serve, `cuda` the minor version ("12.8") that frameworks must be built for;
+    `cpu_only` that no GPU code is wanted. `frameworks` maps distributions to the exact versions the lock holds. Budgets are bytes on disk.
     """
 
     flavor: str | None = None

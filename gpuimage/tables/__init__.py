@@ -39,7 +39,13 @@ if TYPE_CHECKING:
         optional_plugin,
     )
     from gpuimage.tables.messages import KnownError, known_errors
-    from gpuimage.tables.minimum_driver import DriverNeed, driver_branches, driver_cuda, driver_need
+    from gpuimage.tables.minimum_driver import (
+        DriverNeed,
+        driver_branches,
+        driver_cuda,
+        driver_need,
+        parse_driver,
+    )
     from gpuimage.tables.products import Gpu, gpu, gpus
     from gpuimage.tables.require import RequireCuda, StartVerdict, require_cuda, start_verdict
     from gpuimage.tables.sizes import SizeFact, base_size, pip_cache_bytes, torch_set_bytes
@@ -89,6 +95,7 @@ _PLACES = {
     "opened_by_name": "loader",
     "optional_plugin": "loader",
     "os_python": "images",
+    "parse_driver": "minimum_driver",
     "pip_cache_bytes": "sizes",
     "ptx_cuda": "gpu_code",
     "require_cuda": "require",
@@ -155,6 +162,7 @@ __all__ = [
     "opened_by_name",
     "optional_plugin",
     "os_python",
+    "parse_driver",
     "pip_cache_bytes",
     "ptx_cuda",
     "require_cuda",

@@ -51,6 +51,11 @@ class CudaRange(Struct, frozen=True):
     source: str
     verified: bool
 
+    @property
+    def span(self) -> str:
+        """The minors in words: `CUDA 12.8 or newer`, `CUDA 10.0 to 12.9`."""
+        return f"CUDA {self.first} to {self.last}" if self.last else f"CUDA {self.first} or newer"
+
 
 def cuda_minors() -> tuple[str, ...]:
     """Toolkit minors, oldest first; there is no 12.7, which was only ever a driver's number."""

@@ -1,3 +1,212 @@
-"""Plan, render, build and prove the smallest correct container image for a GPU service."""
+"""Plan, render, build and prove the smallest correct container image for a GPU service.
+
+What the command line does, a program can do; the command line uses nothing else than what this module exports:
+
+    >>> from gpuimage import load_spec, lock_beside, plan, render
+    >>> spec = load_spec("examples/quickstart/spec.yaml")
+    >>> made = plan(spec, lock_beside(spec))
+    >>> str(made.base), made.cuda
+    ('python:3.13-slim-trixie', '13.0')
+    >>> render(made).dockerfile.splitlines()[5]
+    'FROM python:3.13-slim-trixie'
+
+Every error is a `GpuImageError` with what, where, why and the smallest change. Results are frozen; sizes are bytes.
+Nothing is imported before a name is used, so that a program pays only for what it calls.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from gpuimage import tables
+    from gpuimage.arch import ArchError, ArchList, ComputeCapability
+    from gpuimage.build import BuildOptions, BuildResult, Display, build, expectation
+    from gpuimage.compat import Compatibility, Question, compat, compat_matrix
+    from gpuimage.engine import Engine, select_engine
+    from gpuimage.errors import (
+        BuildError,
+        GpuImageError,
+        Location,
+        PlanError,
+        ResolveError,
+        SpecError,
+        UnavailableError,
+    )
+    from gpuimage.examine import Examination, inspect
+    from gpuimage.explain import Diagnosis, explain
+    from gpuimage.finding import Finding, Report, Rule
+    from gpuimage.inspect import Comparison, Inspection, compare
+    from gpuimage.lint.gate import Gate, gate
+    from gpuimage.lint.run import FixedFile, LintOptions, fixed, fixes, lint, lint_bytes
+    from gpuimage.lock import Lock, lock_beside, lock_path
+    from gpuimage.plan import LockPolicy, Plan, plan, prepare
+    from gpuimage.render import Rendered, render
+    from gpuimage.rules import all_rules
+    from gpuimage.smoke import Expectation, SmokeReport, Verdict, smoke, smoke_here
+    from gpuimage.spec import Spec, SpecFile, json_schema, load_spec, variants
+    from gpuimage.verify import Proof, verify
+
+__all__ = [
+    "ArchError",
+    "ArchList",
+    "BuildError",
+    "BuildOptions",
+    "BuildResult",
+    "Comparison",
+    "Compatibility",
+    "ComputeCapability",
+    "Diagnosis",
+    "Display",
+    "Engine",
+    "Examination",
+    "Expectation",
+    "Finding",
+    "FixedFile",
+    "Gate",
+    "GpuImageError",
+    "Inspection",
+    "LintOptions",
+    "Location",
+    "Lock",
+    "LockPolicy",
+    "Plan",
+    "PlanError",
+    "Proof",
+    "Question",
+    "Rendered",
+    "Report",
+    "ResolveError",
+    "Rule",
+    "SmokeReport",
+    "Spec",
+    "SpecError",
+    "SpecFile",
+    "UnavailableError",
+    "Verdict",
+    "__version__",
+    "all_rules",
+    "build",
+    "compare",
+    "compat",
+    "compat_matrix",
+    "expectation",
+    "explain",
+    "fixed",
+    "fixes",
+    "gate",
+    "inspect",
+    "json_schema",
+    "lint",
+    "lint_bytes",
+    "load_spec",
+    "lock_beside",
+    "lock_path",
+    "plan",
+    "prepare",
+    "render",
+    "select_engine",
+    "smoke",
+    "smoke_here",
+    "tables",
+    "variants",
+    "verify",
+]
+
+_PLACES = {
+    "ArchError": "arch",
+    "ArchList": "arch",
+    "BuildError": "errors",
+    "BuildOptions": "build",
+    "BuildResult": "build",
+    "Comparison": "inspect",
+    "Compatibility": "compat",
+    "ComputeCapability": "arch",
+    "Diagnosis": "explain",
+    "Display": "build",
+    "Engine": "engine",
+    "Examination": "examine",
+    "Expectation": "smoke",
+    "Finding": "finding",
+    "FixedFile": "lint.run",
+    "Gate": "lint.gate",
+    "GpuImageError": "errors",
+    "Inspection": "inspect",
+    "LintOptions": "lint.run",
+    "Location": "errors",
+    "Lock": "lock",
+    "LockPolicy": "plan",
+    "Plan": "plan",
+    "PlanError": "errors",
+    "Proof": "verify",
+    "Question": "compat",
+    "Rendered": "render",
+    "Report": "finding",
+    "ResolveError": "errors",
+    "Rule": "finding",
+    "SmokeReport": "smoke",
+    "Spec": "spec",
+    "SpecError": "errors",
+    "SpecFile": "spec",
+    "UnavailableError": "errors",
+    "Verdict": "smoke",
+    "all_rules": "rules",
+    "build": "build",
+    "compare": "inspect",
+    "compat": "compat",
+    "compat_matrix": "compat",
+    "expectation": "build",
+    "explain": "explain",
+    "fixed": "lint.run",
+    "fixes": "lint.run",
+    "gate": "lint.gate",
+    "inspect": "examine",
+    "json_schema": "spec",
+    "lint": "lint.run",
+    "lint_bytes": "lint.run",
+    "load_spec": "spec",
+    "lock_beside": "lock",
+    "lock_path": "lock",
+    "plan": "plan",
+    "prepare": "plan",
+    "render": "render",
+    "select_engine": "engine",
+    "smoke": "smoke",
+    "smoke_here": "smoke",
+    "variants": "spec",
+    "verify": "verify",
+}
+
+
+class _Package(ModuleType):
+    """This module: a name that both a function and the module around it bear (`plan`) is the function's.
+
+    The import system makes each module that is loaded an attribute of its package; those are not taken. Both stay within
+    reach: `from gpuimage import plan` is the function, `from gpuimage.plan import Decision` reads the module.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in _PLACES or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+if not TYPE_CHECKING:  # a type checker shall still refuse a name that is not there
+
+    def __getattr__(name: str) -> object:
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found: object = getattr(import_module(f"gpuimage.{_PLACES[name]}"), name)
+        globals()[name] = found
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

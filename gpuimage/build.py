@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from gpuimage.engine import BuildEvent, BuildRequest, Engine, ImageInfo, check_disk
+from gpuimage.engine import BuildEvent, BuildRequest, Engine, ImageInfo, check_disk, select_engine
 from gpuimage.errors import BuildError, Location, SpecError
 from gpuimage.plan import LockPolicy, Plan, prepare
 from gpuimage.render import Rendered, render
@@ -33,8 +33,21 @@ class Display(Protocol):
         """Show a verdict as soon as it is known."""
 
 
+class _Silent:
+    """Shows nothing."""
+
+    def stage(self, text: str) -> None:
+        """Ignore it."""
+
+    def event(self, event: BuildEvent) -> None:
+        """Ignore it."""
+
+    def verdict(self, verdict: Verdict) -> None:
+        """Ignore it."""
+
+
 @dataclass(frozen=True, slots=True)
-class Options:
+class BuildOptions:
     """What a build may change without touching the spec; `mirrors` and `ca` add to those of the spec."""
 
     policy: LockPolicy = "update"
@@ -66,12 +79,27 @@ class BuildResult:
         return self.report is None or self.report.passed
 
 
-def build(file: SpecFile, engine: Engine, options: Options, display: Display) -> BuildResult:
-    """Build and prove the image of a spec.
+def build(
+    file: SpecFile,
+    engine: Engine | None = None,
+    options: BuildOptions | None = None,
+    display: Display | None = None,
+) -> BuildResult:
+    """Build and prove the image of a spec, with the engine that `select_engine` finds where none is given.
 
     PlanError and SpecError (2) before anything is built; UnavailableError (3) where the engine, a registry or an
     index does not answer or the disk is too small; BuildError (4) with the failing step and its spec key.
+
+        >>> from gpuimage import build, load_spec
+        >>> result = build(load_spec("spec.yaml"))
+        >>> result.passed, result.engine, result.tags
+        (True, 'docker', ('gpuimage-test/library:1',))
+        >>> [verdict.reason for verdict in result.report.verdicts if verdict.probe == "nvcc-as-promised"]
+        ['flavor: runtime and jit: none promise no nvcc, and there is none']
     """
+    engine = engine or select_engine()
+    options = options or BuildOptions()
+    display = display or _Silent()
     display.stage("plan")
     plan = prepare(file, options.policy)
     predicted = plan.predicted_bytes
@@ -115,7 +143,7 @@ def expectation(plan: Plan, *, require: frozenset[str] = frozenset()) -> Expecta
     )
 
 
-def _request(file: SpecFile, plan: Plan, options: Options) -> tuple[Rendered, BuildRequest]:
+def _request(file: SpecFile, plan: Plan, options: BuildOptions) -> tuple[Rendered, BuildRequest]:
     spec = file.spec
     extra: dict[str, bytes] = {}
     ca = spec.build.ca

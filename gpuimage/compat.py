@@ -25,6 +25,7 @@ from gpuimage.tables import (
     cuda_release,
     cuda_tag,
     cuda_tags_complete,
+    driver_branches,
     driver_need,
     driver_verdict,
     nvcc_capabilities,
@@ -94,6 +95,13 @@ def compat(question: Question) -> Compatibility:
     """Ask every rule that the question gives enough for.
 
     SpecError for a CUDA, driver, torch or image that the tables cannot place, for contradictions, and for too little to ask.
+
+        >>> from gpuimage import Question, compat, tables
+        >>> answer = compat(Question(cuda="12.4", driver="535.86.05", gpus=(tables.gpu("A10G"),)))
+        >>> answer.outcome, answer.refused
+        ('minor-version', False)
+        >>> [check.outcome for check in answer.checks]
+        ['minor-version', 'runs']
     """
     if question.driver is not None and parse_driver(question.driver) is None:
         raise SpecError(f"{question.driver!r} is no driver version (write 550 or 550.54.14)")
@@ -116,10 +124,10 @@ def compat(question: Question) -> Compatibility:
     return Compatibility(cuda, tuple(checks))
 
 
-def matrix(branches: Sequence[int]) -> dict[str, dict[int, DriverVerdict]]:
+def compat_matrix() -> dict[str, dict[int, DriverVerdict]]:
     """What each driver branch runs of each CUDA minor, newest CUDA first."""
     return {
-        cuda: {branch: driver_verdict(cuda, str(branch)) for branch in branches}
+        cuda: {branch: driver_verdict(cuda, str(branch)) for branch in driver_branches()}
         for cuda in reversed(cuda_minors())
     }
 

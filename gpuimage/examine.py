@@ -60,7 +60,7 @@ class Examination:
         return covered and not (self.promised and any(one.status == "failed" for one in self.verdicts))
 
 
-def examine(
+def inspect(
     target: str,
     *,
     targets: Sequence[ComputeCapability] = (),
@@ -76,6 +76,11 @@ def examine(
 
     `engine` is asked only for an image reference. Targets and driver default to what `expectation` promises.
     InspectError (2) for what cannot be read, UnavailableError (3) where the engine does not answer.
+
+        >>> from gpuimage import ArchList, inspect
+        >>> found = inspect("examples", targets=ArchList.parse("8.6;9.0").capabilities)
+        >>> found.kind, found.inspection.libraries, found.passed
+        ('directory', (), True)
     """
     options = {"image": image, "platform": platform, "every_section": every_section, "on_bytes": on_bytes}
     info: ImageInfo | None = None

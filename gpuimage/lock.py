@@ -29,6 +29,7 @@ from packaging.utils import canonicalize_name
 from gpuimage import process
 from gpuimage.errors import Location, ResolveError, SpecError, UnavailableError
 from gpuimage.files import write_atomic
+from gpuimage.spec import SpecFile
 
 FORMAT = 1
 PYTORCH_INDEX = "https://download.pytorch.org/whl"
@@ -147,6 +148,11 @@ def read_lock(path: Path) -> Lock | None:
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"the lock cannot be read: {error}", where=Location(path)) from error
     return _parse(text, path)
+
+
+def lock_beside(spec: SpecFile) -> Lock | None:
+    """The lock that stands beside a spec's file; None and SpecError as `read_lock` says."""
+    return read_lock(lock_path(spec.path))
 
 
 def _parse(text: str, path: Path) -> Lock:

@@ -17,7 +17,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gpuimage import __version__, tables
-from gpuimage.errors import GpuImageError
+from gpuimage.errors import GpuImageError, SpecError
+from gpuimage.files import write_atomic
 from gpuimage.lock import lock_path
 from gpuimage.plan import Plan
 from gpuimage.reference import ImageReference
@@ -34,6 +35,26 @@ class Rendered:
     dockerignore: str
     keys: Mapping[int, str]
 
+    def files(self, folder: Path) -> dict[Path, str]:
+        """The two files as they belong into a directory."""
+        return {folder / "Dockerfile": self.dockerfile, folder / ".dockerignore": self.dockerignore}
+
+    def stale(self, folder: Path) -> tuple[Path, ...]:
+        """Those of the two that a directory does not hold, or holds otherwise."""
+        return tuple(
+            path
+            for path, text in self.files(folder).items()
+            if not path.is_file() or path.read_text(encoding="utf-8") != text
+        )
+
+    def write(self, folder: Path) -> tuple[Path, ...]:
+        """Write both into a directory; SpecError where that is not there or cannot be written."""
+        if not folder.is_dir():
+            raise SpecError(f"there is no directory {folder}", hint=f"mkdir -p {folder}")
+        for path, text in self.files(folder).items():
+            write_atomic(path, text)
+        return tuple(self.files(folder))
+
     def key_at(self, line: int) -> str | None:
         """Return the spec key of the instruction that holds a line: that of the last marked line up to it."""
         before = [number for number in self.keys if number <= line]
@@ -45,6 +66,11 @@ def render(plan: Plan, *, mirrors: Mapping[str, str] | None = None, ca: str | No
 
     `mirrors` replaces registries in FROM and COPY --from; the committed file names none. `ca` is a CA bundle's
     name in the build context, instead of the spec's own.
+
+        >>> from gpuimage import load_spec, lock_beside, plan, render
+        >>> spec = load_spec("examples/quickstart/spec.yaml")
+        >>> render(plan(spec, lock_beside(spec))).stale(spec.directory)
+        ()
     """
     spec = plan.spec.spec
     template = _environment(plan.spec.directory, mirrors or {}).get_template("Dockerfile.j2")

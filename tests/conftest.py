@@ -110,11 +110,11 @@ def lab(_clean_environment: None) -> Iterator[Lab]:
 
 def _engine(name: str, host: str | None = None) -> Engine:
     # Here, not above: a run without engine tests does not wait for the docker SDK.
-    from gpuimage.engine import select  # noqa: PLC0415
+    from gpuimage.engine import select_engine  # noqa: PLC0415
     from gpuimage.errors import UnavailableError  # noqa: PLC0415
 
     try:
-        return select(name, host=host)
+        return select_engine(name, host=host)
     except UnavailableError as error:
         _cannot(str(error))
 

@@ -22,7 +22,7 @@ with atheris.instrument_imports(
     from gpuimage.inspect import InspectError, coverage, inspect_stream
     from gpuimage.inspect.gpu import look
     from gpuimage.inspect.source import InMemory, Passing
-    from gpuimage.lint.run import Overrides, fixed, lint_bytes
+    from gpuimage.lint.run import fixed, lint_bytes
 
 from gpuimage.arch import ComputeCapability
 from tests.elves import elf
@@ -40,9 +40,9 @@ def lint(data: bytes) -> None:
     pieces = parse(source).pieces
     assert "".join(source[piece.span] for piece in pieces) == source.text
     lint_bytes(data, HERE)
-    new, _ = fixed(data, HERE, Overrides(), unsafe=True)
-    again, said = fixed(new, HERE, Overrides(), unsafe=True)
-    assert again == new, said
+    new = fixed(data, HERE, unsafe=True).after
+    again = fixed(new, HERE, unsafe=True)
+    assert again.after == new, again.says
 
 
 def inspect(data: bytes) -> None:

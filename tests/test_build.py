@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import signal
@@ -13,21 +14,23 @@ from pathlib import Path
 
 import pytest
 
-from gpuimage.build import BuildResult, Options, build
+import gpuimage
+from gpuimage.build import BuildOptions, BuildResult, build
 from gpuimage.engine import Engine
 from gpuimage.errors import BuildError, PlanError, SpecError, UnavailableError
 from gpuimage.reporters.progress import Quiet
 from gpuimage.spec import load_spec
 from tests.lab import Lab
 from tests.lab.cuobjdump import listed
+from tests.test_library import run_examples
 
 pytestmark = pytest.mark.engine
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PYTHON = "python:3.13-slim-trixie"
 
 
-def options(lab: Lab, **more: object) -> Options:
-    return Options(mirrors=lab.mirrors, ca=lab.ca, network="host", **more)  # type: ignore[arg-type]
+def options(lab: Lab, **more: object) -> BuildOptions:
+    return BuildOptions(mirrors=lab.mirrors, ca=lab.ca, network="host", **more)  # type: ignore[arg-type]
 
 
 def build_here(work: Path, engine: Engine, lab: Lab, text: str, **more: object) -> BuildResult:
@@ -150,6 +153,22 @@ def test_a_disk_that_is_too_small_stops_before_anything_is_built(
     )
     with pytest.raises(UnavailableError, match="not enough disk"):
         build(made, docker_engine, options(lab, policy="frozen"), Quiet())
+
+
+def test_the_examples_of_build_and_smoke_give_what_they_show(
+    docker_engine: Engine, lab: Lab, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.base(PYTHON)
+    mirrors = ", ".join(f"{name}: {json.dumps(host)}" for name, host in lab.mirrors.items())
+    (work / "spec.yaml").write_text(
+        f"image: gpuimage-test/library:1\npython: '3.13'\nindex: cpu\nbuild: {{mirrors: {{{mirrors}}}}}\n"
+    )
+    monkeypatch.setenv("DOCKER_HOST", lab.docker_host)
+    try:
+        run_examples(gpuimage.build)
+        run_examples(gpuimage.smoke)
+    finally:
+        docker_engine.remove("gpuimage-test/library:1")
 
 
 def test_a_stale_lock_stops_a_locked_build(docker_engine: Engine, lab: Lab, work: Path) -> None:

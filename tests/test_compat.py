@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from gpuimage.arch import ArchList
-from gpuimage.compat import Check, Compatibility, Question, compat, matrix
+from gpuimage.compat import Check, Compatibility, Question, compat, compat_matrix
 from gpuimage.errors import SpecError
-from gpuimage.tables import Gpu, driver_branches, driver_verdict, gpu
+from gpuimage.tables import Gpu, driver_verdict, gpu
 from tests.conftest import Command
 
 README = Path(__file__).parent.parent / "README.md"
@@ -236,7 +236,7 @@ def test_bad_options_are_one_clear_error(run: Command, arguments: list[str], sai
 
 
 def test_the_matrix_says_in_each_cell_what_the_tables_say(run: Command) -> None:
-    made = matrix(driver_branches())
+    made = compat_matrix()
     assert {made[cuda][branch].outcome for cuda in made for branch in made[cuda]} >= {
         "full",
         "minor-version",

@@ -512,10 +512,10 @@ def test_secrets_reach_the_step_and_not_the_image(engine: Engine, base: str, tmp
 INTERRUPTED = """
 import sys, time
 from pathlib import Path
-from gpuimage.engine import BuildRequest, select
+from gpuimage.engine import BuildRequest, select_engine
 from gpuimage.engine.docker import DockerEngine
 name, host, what, text, context = sys.argv[1:]
-engine = DockerEngine(host, builder=name) if host else select(name)
+engine = DockerEngine(host, builder=name) if host else select_engine(name)
 print("ready", flush=True)
 if what == "build":
     request = BuildRequest(text, Path(context), tags=("gpuimage-test/interrupted:1",))

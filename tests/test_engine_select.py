@@ -13,7 +13,7 @@ from socketserver import ThreadingUnixStreamServer
 
 import pytest
 
-from gpuimage.engine import BuildRequest, Health, check_disk, required_disk, select
+from gpuimage.engine import BuildRequest, Health, check_disk, required_disk, select_engine
 from gpuimage.engine.registries import VARIABLE, compose, loopback, registries
 from gpuimage.errors import SpecError, UnavailableError
 
@@ -28,7 +28,7 @@ def nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_when_nothing_answers_all_that_was_tried_is_said_with_a_fix_each(nothing: Path) -> None:
     with pytest.raises(UnavailableError) as caught:
-        select()
+        select_engine()
     text = str(caught.value)
     for engine in ("docker", "podman", "buildah"):
         assert f"{engine}: " in (caught.value.why or "")
@@ -40,28 +40,28 @@ def test_when_nothing_answers_all_that_was_tried_is_said_with_a_fix_each(nothing
 
 def test_an_engine_that_was_asked_for_is_the_only_one_tried(nothing: Path) -> None:
     with pytest.raises(UnavailableError) as caught:
-        select("podman")
+        select_engine("podman")
     assert "not installed" in str(caught.value)
     assert "docker" not in str(caught.value)
 
 
 def test_a_host_means_docker(nothing: Path) -> None:
     with pytest.raises(UnavailableError) as caught:
-        select(host=f"unix://{nothing}/other.sock")
+        select_engine(host=f"unix://{nothing}/other.sock")
     assert "other.sock" in str(caught.value)
     assert "podman" not in str(caught.value)
 
 
 def test_an_engine_that_does_not_exist_is_a_mistake_of_the_user() -> None:
     with pytest.raises(SpecError, match="kaniko"):
-        select("kaniko")
+        select_engine("kaniko")
 
 
 def test_a_socket_that_nobody_serves_is_told_from_one_that_is_not_there(nothing: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(nothing / "docker.sock"))
     with pytest.raises(UnavailableError) as caught:
-        select("docker")
+        select_engine("docker")
     assert "nothing listens" in str(caught.value)
 
 
@@ -90,7 +90,7 @@ def test_a_daemon_without_buildkit_is_not_taken(tmp_path: Path) -> None:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         with pytest.raises(UnavailableError) as caught:
-            select("docker", host=f"unix://{path}")
+            select_engine("docker", host=f"unix://{path}")
         server.shutdown()
     assert "19.03.5" in str(caught.value)
     assert "20.10" in str(caught.value)

@@ -16,7 +16,7 @@ from gpuimage.arch import ComputeCapability
 from gpuimage.engine import BuildRequest, Engine
 from gpuimage.engine.types import ignore_event
 from gpuimage.errors import SpecError
-from gpuimage.examine import Examination, examine
+from gpuimage.examine import Examination, inspect
 from gpuimage.inspect import inspect_tar
 from tests.fatbins import container, entry, library
 from tests.lab import Lab
@@ -53,7 +53,7 @@ def image(engine: Engine, lab: Lab, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def found(engine: Engine, image: str) -> Examination:
-    return examine(image, targets=(ComputeCapability(8, 6), ComputeCapability(9, 0)), engine=lambda: engine)
+    return inspect(image, targets=(ComputeCapability(8, 6), ComputeCapability(9, 0)), engine=lambda: engine)
 
 
 # What an engine puts into every container itself.
@@ -132,4 +132,4 @@ def test_the_command_takes_an_image_of_the_engine_and_leaves_nothing(
 
 def test_an_image_that_is_not_there_is_a_mistake_of_the_user(engine: Engine) -> None:
     with pytest.raises(SpecError):
-        examine("gpuimage-test/never-built:1", engine=lambda: engine)
+        inspect("gpuimage-test/never-built:1", engine=lambda: engine)

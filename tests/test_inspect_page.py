@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, sync_playwright
 
 from gpuimage.arch import ComputeCapability
-from gpuimage.examine import Examination, examine
+from gpuimage.examine import Examination, inspect
 from gpuimage.reporters.inspect_html import inspect_html
 from gpuimage.reporters.inspect_json import document
 from gpuimage.smoke import Expectation
@@ -131,7 +131,7 @@ LAYERS: list[Files] = [
 def image(tmp_path_factory: pytest.TempPathFactory) -> Examination:
     path = tmp_path_factory.mktemp("image") / "image.tar"
     path.write_bytes(tar(saved(LAYERS)))
-    return examine(str(path), targets=TARGETS)
+    return inspect(str(path), targets=TARGETS)
 
 
 def write(root: Path, files: Mapping[str, bytes]) -> Path:
@@ -218,7 +218,7 @@ def test_a_broken_promise_is_an_error_and_a_failed_check_without_promise_a_warni
     show: Show, tmp_path: Path
 ) -> None:
     root = write(tmp_path / "root", {"usr/bin/tool": elf(needed=["libgone.so"]), "etc/hostname": b"x"})
-    free, promised = examine(str(root)), examine(str(root), expectation=Expectation(flavor="runtime"))
+    free, promised = inspect(str(root)), inspect(str(root), expectation=Expectation(flavor="runtime"))
     assert (free.passed, promised.passed) == (True, False)
     page = show(free)
     assert "Nothing was asked of it" in page.inner_text("#verdict")
@@ -232,7 +232,7 @@ def test_what_could_not_be_read_stands_before_everything_else(show: Show, tmp_pa
     code = container(entry("cubin", "8.0"))
     files = {"lib/libcut.so": library(code[:-8]), "lib/libwhole.so": library(code)}
     root = write(tmp_path / "root", files)
-    found = examine(str(root), targets=TARGETS)
+    found = inspect(str(root), targets=TARGETS)
     assert found.inspection.problems
     page = show(found)
     first = page.locator("section").first
@@ -245,16 +245,16 @@ def test_a_wheel_without_gpu_code_has_a_page(show: Show, tmp_path: Path) -> None
     path = tmp_path / "plain-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("plain/__init__.py", "x = 1\n")
-    page = show(examine(str(path)))
+    page = show(inspect(str(path)))
     assert page.locator("section").evaluate_all("(all) => all.map((one) => one.id)") == ["map"]
     assert "Nothing was asked of it" in page.inner_text("#verdict")
-    page = show(examine(str(path), targets=TARGETS))
+    page = show(inspect(str(path), targets=TARGETS))
     assert "Failed: there is no GPU code at all" in page.inner_text("#verdict")
 
 
 def test_an_empty_directory_has_a_page(show: Show, tmp_path: Path) -> None:
     (tmp_path / "nothing").mkdir()
-    page = show(examine(str(tmp_path / "nothing")))
+    page = show(inspect(str(tmp_path / "nothing")))
     assert page.locator("section").count() == 0
     assert page.locator("dt + dd").first.inner_text() == "0 B"
 
@@ -346,7 +346,7 @@ def test_more_parts_than_a_page_can_hold_are_one_part_with_parts(show: Show, tmp
     for number in range(1500):  # all holes: they take no room on the disk
         with (root / f"{number}.bin").open("wb") as file:
             file.truncate(300_000 + number)
-    found = examine(str(root))
+    found = inspect(str(root))
     page = show(found)
     assert cells(page).count() == 1000
     assert sum(amounts(cells(page))) == found.inspection.bytes
@@ -431,7 +431,7 @@ def test_names_that_are_markup_are_text_and_nothing_of_them_runs(show: Show, tmp
             )
         for number in range(3000):
             archive.writestr(f"many/lib{number}.so", library(container(entry("cubin", "7.0", size=2048))))
-    found = examine(str(path), targets=TARGETS)
+    found = inspect(str(path), targets=TARGETS)
     page_text = inspect_html(found)
     data = page_text.split('id="document">')[1].split("</script>")[0]
     assert not set("<>&\u2028\u2029") & set(data)
@@ -460,7 +460,7 @@ def test_a_name_that_is_no_unicode_text_can_be_written_and_shown(show: Show, tmp
     root = tmp_path / "root"
     root.mkdir()
     (root / os.fsdecode(b"lib\xff.so")).write_bytes(kernels("8.0"))
-    page = show(examine(str(root)))
+    page = show(inspect(str(root)))
     assert "lib\\xff.so" in page.inner_text("#libraries")
 
 

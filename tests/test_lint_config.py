@@ -12,7 +12,7 @@ from gpuimage.finding import Finding
 from gpuimage.lint import config
 from gpuimage.lint.config import parse_size
 from gpuimage.lint.discover import find, is_dockerfile
-from gpuimage.lint.run import Overrides, lint, lint_bytes
+from gpuimage.lint.run import LintOptions, lint, lint_bytes
 
 BAKED = "FROM python:3.12.8-slim-bookworm\nENV CUDA_VISIBLE_DEVICES=0\n"
 
@@ -31,7 +31,7 @@ def project(work: Path) -> Callable[[str, str], Path]:
 
 
 def findings(path: Path, **overrides: object) -> list[Finding]:
-    return list(lint([path], Overrides(**overrides)).files[0].findings)  # type: ignore[arg-type]
+    return list(lint([path], LintOptions(**overrides)).files[0].findings)  # type: ignore[arg-type]
 
 
 def codes(path: Path, **overrides: object) -> list[str]:

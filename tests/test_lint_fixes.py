@@ -16,7 +16,7 @@ from gpuimage.dockerfile import Source, Span, parse
 from gpuimage.engine import Engine
 from gpuimage.finding import Edit, Fix
 from gpuimage.lint.fixes import apply
-from gpuimage.lint.run import Overrides, fixed, lint_bytes
+from gpuimage.lint.run import fixed, lint_bytes
 from gpuimage.verify import verify
 from tests.bench.dockerfiles import dockerfile
 from tests.lab import Lab
@@ -26,7 +26,7 @@ TEXTS = [case.text for path in sorted(CASES.glob("GI*.txt")) for case in cases(p
 
 
 def written(text: bytes, *, unsafe: bool) -> bytes:
-    return fixed(text, Path("Dockerfile"), Overrides(), unsafe=unsafe)[0]
+    return fixed(text, Path("Dockerfile"), unsafe=unsafe).after
 
 
 def fixes(text: bytes, *, unsafe: bool) -> Iterator[Fix]:

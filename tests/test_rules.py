@@ -16,9 +16,9 @@ from gpuimage.facts import FileFacts, Settings
 from gpuimage.finding import FAMILIES, Hit, Rule
 from gpuimage.lint.fixes import apply
 from gpuimage.lint.run import lint_bytes
-from gpuimage.rules import every, load
+from gpuimage.rules import all_rules, load
 
-RULES = every()
+RULES = all_rules()
 CASES = Path(__file__).parent / "lint_cases"
 _HEAD = re.compile(
     r"### (?P<kind>hit|silent|unknown)(?P<lines>( \d+)*)( \[(?P<options>[^\]]*)\])?: (?P<title>.+)"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuimage.build import Options, build, expectation
+from gpuimage.build import BuildOptions, build, expectation
 from gpuimage.engine import BuildRequest, Engine
 from gpuimage.engine.types import ignore_event
 from gpuimage.reporters.progress import Quiet
@@ -44,7 +44,7 @@ def pip(lab: Lab, arguments: str) -> str:
 def promised(docker_engine: Engine, lab: Lab) -> Expectation:
     """Build the quickstart and return what its plan promises, without its budget (cuDNN comes on top)."""
     lab.base(PYTHON)
-    options = Options(policy="locked", mirrors=lab.mirrors, ca=lab.ca, network="host", smoke=False)
+    options = BuildOptions(policy="locked", mirrors=lab.mirrors, ca=lab.ca, network="host", smoke=False)
     result = build(load_spec(EXAMPLES / "quickstart" / "spec.yaml"), docker_engine, options, Quiet())
     wanted = expectation(result.plan)
     return Expectation(

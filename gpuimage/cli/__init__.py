@@ -12,8 +12,7 @@ from typing import ClassVar, NoReturn
 
 import click
 
-from gpuimage import __version__
-from gpuimage.errors import BuildError, GpuImageError
+from gpuimage import BuildError, GpuImageError, __version__
 
 
 class _Commands(click.Group):

@@ -13,17 +13,14 @@ from gpuimage.cli.options import (
     HOST,
     PROGRESS,
     QUIET,
-    existing_lock,
     form_option,
     pairs,
     single,
     variants_of,
 )
-from gpuimage.errors import SpecError
-from gpuimage.units import size
 
 if TYPE_CHECKING:
-    from gpuimage.plan import LockPolicy
+    from gpuimage import LockPolicy
 
 SPEC = click.argument("spec", type=click.Path(path_type=Path))
 REQUIRE = click.option(
@@ -41,11 +38,11 @@ SMOKE_FORMAT = form_option("Form of the report.", "text", "json", "junit", "mark
 @click.option("--offline", is_flag=True, help="Ask no index: plan from the lock and the tables alone.")
 def plan_command(spec: Path, form: str, *, offline: bool) -> None:
     """Decide everything and say why; write nothing."""
-    from gpuimage.plan import plan, prepare
+    from gpuimage import lock_beside, plan, prepare
     from gpuimage.reporters.results import PLAN_REPORTERS
 
     for file in variants_of(spec):
-        made = plan(file, existing_lock(file)) if offline else prepare(file, "memory")
+        made = plan(file, lock_beside(file)) if offline else prepare(file, "memory")
         click.echo(PLAN_REPORTERS[form](made), nl=False)
 
 
@@ -54,18 +51,11 @@ def plan_command(spec: Path, form: str, *, offline: bool) -> None:
 @click.option("--check", is_flag=True, help="Only say whether the lock is fresh; exit 2 when it is not.")
 def lock_command(spec: Path, *, check: bool) -> None:
     """Resolve the wheels with hashes into a lock beside the spec."""
-    from gpuimage.lock import lock_path
-    from gpuimage.plan import prepare
+    from gpuimage import prepare
+    from gpuimage.reporters.lock_text import lock_text
 
     for file in variants_of(spec):
-        made = prepare(file, "locked" if check else "update")
-        path = lock_path(file.path)
-        if made.lock is None:
-            click.echo(f"{spec}: nothing to lock")
-            continue
-        click.echo(
-            f"{path}: {len(made.lock.packages)} wheels, {size(made.lock.download_bytes)} to download, resolved {made.lock.resolved}"
-        )
+        click.echo(lock_text(prepare(file, "locked" if check else "update")), nl=False)
 
 
 @click.command("render")
@@ -81,13 +71,10 @@ def lock_command(spec: Path, *, check: bool) -> None:
 )
 def render_command(spec: Path, output: Path | None, *, check: bool) -> None:
     """Write the Dockerfile (to standard output, or with its .dockerignore into a directory)."""
-    from gpuimage.files import write_atomic
-    from gpuimage.lock import lock_path
-    from gpuimage.plan import plan
-    from gpuimage.render import render
+    from gpuimage import lock_beside, lock_path, plan, render
 
     file = single(spec)
-    lock = existing_lock(file)
+    lock = lock_beside(file)
     made = plan(file, lock)
     rendered = render(made)
     if lock is None and not made.resolution.empty:
@@ -98,22 +85,14 @@ def render_command(spec: Path, output: Path | None, *, check: bool) -> None:
     folder = output or (file.directory if check else None)
     if folder is None:
         click.echo(rendered.dockerfile, nl=False)
-        return
-    wanted = {folder / "Dockerfile": rendered.dockerfile, folder / ".dockerignore": rendered.dockerignore}
-    if check:
-        stale = [
-            path
-            for path, text in wanted.items()
-            if not path.is_file() or path.read_text(encoding="utf-8") != text
-        ]
+    elif check:
+        stale = rendered.stale(folder)
         for path in stale:
             click.echo(f"{path}: differs from what {spec} renders; run `gpuimage render {spec} -o {folder}`")
         sys.exit(1 if stale else 0)
-    if not folder.is_dir():
-        raise SpecError(f"there is no directory {folder}", hint=f"mkdir -p {folder}")
-    for path, text in wanted.items():
-        write_atomic(path, text)
-        click.echo(str(path))
+    else:
+        for path in rendered.write(folder):
+            click.echo(str(path))
 
 
 @click.command("build")
@@ -150,15 +129,14 @@ def build_command(
     *, push: bool, no_cache: bool, no_smoke: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Plan, render, build and smoke-test; write the report to standard output."""
-    from gpuimage.build import Options, build
-    from gpuimage.engine import select
+    from gpuimage import BuildOptions, build, select_engine
     from gpuimage.reporters.progress import progress_display
     from gpuimage.reporters.results import BUILD_REPORTERS
 
-    chosen = select(engine, host=host)
+    chosen = select_engine(engine, host=host)
     passed = True
     for file in variants_of(spec):
-        options = Options(
+        options = BuildOptions(
             policy=_policy(policy), tags=tags, push=push, build_args=pairs(build_args, "--build-arg"),
             mirrors=pairs(mirrors, "--mirror"), ca=ca, network=network, no_cache=no_cache, smoke=not no_smoke,
             require=frozenset(require),
@@ -185,20 +163,17 @@ def smoke_command(
     progress: str, *, here: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Smoke-test an image: its files, its imports, a GPU where there is one, your commands."""
-    from gpuimage.build import expectation
-    from gpuimage.engine import select
-    from gpuimage.plan import plan
+    from gpuimage import Expectation, expectation, lock_beside, plan, select_engine, smoke, smoke_here
     from gpuimage.reporters.progress import progress_display
     from gpuimage.reporters.results import SMOKE_REPORTERS
-    from gpuimage.smoke import Expectation, smoke, smoke_here
 
     if here == bool(image):
         raise click.UsageError("Name an image, or give --here to probe this machine.")
     wanted = Expectation(require=frozenset(require))
     if spec is not None:
         file = single(spec)
-        wanted = expectation(plan(file, existing_lock(file)), require=frozenset(require))
-    chosen = None if here else select(engine, host=host)
+        wanted = expectation(plan(file, lock_beside(file)), require=frozenset(require))
+    chosen = None if here else select_engine(engine, host=host)
     with progress_display("quiet" if quiet else progress, image or "this machine") as display:
         display.stage("smoke")
         if chosen is None:
@@ -214,7 +189,7 @@ def schema_command() -> None:
     """Print the JSON Schema of the spec."""
     import json
 
-    from gpuimage.spec import json_schema
+    from gpuimage import json_schema
 
     click.echo(json.dumps(json_schema(), indent=2))
 

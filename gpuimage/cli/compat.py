@@ -26,13 +26,11 @@ def compat_command(
 
     Give two or more of the options. Exit 1 where something is surely refused.
     """
-    from gpuimage.compat import Question, compat
-    from gpuimage.compat import matrix as table
+    from gpuimage import Question, compat, compat_matrix
     from gpuimage.reporters.compat import compat_json, compat_text, matrix_json, matrix_markdown
-    from gpuimage.tables import driver_branches
 
     if matrix:
-        made = table(driver_branches())
+        made = compat_matrix()
         click.echo(matrix_json(made) if form == "json" else matrix_markdown(made), nl=False)
         sys.exit(0)
     found = compat(

@@ -14,16 +14,13 @@ from gpuimage.cli.options import (
     PROGRESS,
     QUIET,
     arch_list,
-    existing_lock,
     form_option,
     products,
     single,
 )
 
 if TYPE_CHECKING:
-    from gpuimage.engine import Engine
-    from gpuimage.examine import Examination
-    from gpuimage.smoke import Expectation
+    from gpuimage import Engine, Examination, Expectation
 
 
 @click.command("inspect")
@@ -58,14 +55,12 @@ def inspect_command(
     """
     from functools import partial
 
-    from gpuimage.examine import examine
-    from gpuimage.inspect import compare
+    from gpuimage import compare, inspect, tables
     from gpuimage.reporters.inspect_json import compare_json, inspect_json
     from gpuimage.reporters.inspect_text import compare_text, inspect_text
     from gpuimage.reporters.progress import progress_display
-    from gpuimage.tables import Unknown, driver_cuda
 
-    if driver is not None and isinstance(wrong := driver_cuda(driver), Unknown):
+    if driver is not None and isinstance(wrong := tables.driver_cuda(driver), tables.Unknown):
         raise click.BadParameter(wrong.reason, param_hint="--driver")
     listed = arch_list(arch)
     named = {gpu.capability for gpu in products(gpus)}
@@ -75,7 +70,7 @@ def inspect_command(
 
         def look(name: str) -> Examination:
             display.stage(f"reading {name}")
-            return examine(
+            return inspect(
                 name, targets=targets, driver=driver, expectation=promised,
                 engine=partial(_engine, engine, host), image=image, platform=platform, every_section=all_sections,
                 on_bytes=partial(display.transfer, name),
@@ -91,23 +86,22 @@ def inspect_command(
             compare_json(made, found) if form == "json" else compare_text(made, other, found), nl=False
         )
     if html is not None:
-        from gpuimage.files import write_atomic
         from gpuimage.reporters.inspect_html import inspect_html
+        from gpuimage.reporters.save import save
 
-        write_atomic(html, inspect_html(found))
+        save(html, inspect_html(found))
     sys.exit(0 if found.passed else 1)
 
 
 def _engine(name: str, host: str | None) -> Engine:
-    from gpuimage.engine import select
+    from gpuimage import select_engine
 
-    return select(name, host=host)
+    return select_engine(name, host=host)
 
 
 def _promised(spec: Path) -> Expectation:
     """What a spec says of the image."""
-    from gpuimage.build import expectation
-    from gpuimage.plan import plan
+    from gpuimage import expectation, lock_beside, plan
 
     file = single(spec)
-    return expectation(plan(file, existing_lock(file)))
+    return expectation(plan(file, lock_beside(file)))

@@ -5,20 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import click
 
+from gpuimage import SpecError
 from gpuimage.cli.options import ENGINE, HOST, pairs
-from gpuimage.errors import SpecError
 
 if TYPE_CHECKING:
-    from gpuimage.finding import Report
-    from gpuimage.lint.run import Overrides
+    from gpuimage import FixedFile, LintOptions, Report
 
 FORMATS = ("text", "json", "sarif", "github", "gitlab", "checkstyle", "junit", "markdown")
-FAIL_ON = ("error", "warning", "note", "never")
-Prover = Callable[[Path, bytes, bytes], bool]
+FailOn = Literal["error", "warning", "note", "never"]
+Prover = Callable[["FixedFile"], bool]
 _NOTHING = 3  # the exit code where there was no Dockerfile at all
 
 
@@ -43,7 +42,7 @@ _NOTHING = 3  # the exit code where there was no Dockerfile at all
 )
 @click.option(
     "--fail-on",
-    type=click.Choice(FAIL_ON),
+    type=click.Choice(get_args(FailOn)),
     help="The lightest severity that makes the exit code 1.  [default: warning]",
 )
 @click.option(
@@ -90,7 +89,7 @@ _NOTHING = 3  # the exit code where there was no Dockerfile at all
     help="Colours of the text form.",
 )
 def lint_command(
-    paths: tuple[str, ...], form: str, outputs: tuple[str, ...], fail_on: str | None, max_waste: str | None,
+    paths: tuple[str, ...], form: str, outputs: tuple[str, ...], fail_on: FailOn | None, max_waste: str | None,
     select: tuple[str, ...], ignore: tuple[str, ...], config: Path | None, exclude: tuple[str, ...],
     stdin_filename: str | None, target: str | None, build_args: tuple[str, ...], driver: str | None, archs: str | None,
     deploy: str | None, jobs: int | None, engine: str, host: str | None, color: str, *, fix: bool, unsafe: bool, diff: bool, verify: bool,
@@ -103,28 +102,37 @@ def lint_command(
     Exit codes: 0 clean, or below --fail-on and --max-waste · 1 findings
                 2 usage or config, or a file could not be read · 3 nothing to lint
     """  # noqa: D301  # click's own mark for "do not wrap"
-    from gpuimage.lint.config import parse_size
-    from gpuimage.lint.run import Overrides
+    from msgspec.structs import replace
+
+    from gpuimage import LintOptions, gate, lint, lint_bytes
 
     _together(paths, fix=fix, unsafe=unsafe, diff=diff, verify=verify, stdin_filename=stdin_filename)
     files = [_output(one) for one in outputs]
-    limit = parse_size(max_waste) if max_waste else None
-    overrides = Overrides(
+    options = LintOptions(
         config, _listed(select), _listed(ignore), target, driver, (archs,) if archs else (), deploy,
-        pairs(build_args, "--build-arg"), exclude,
-    ).checked()  # fmt: skip
+        pairs(build_args, "--build-arg"), exclude, fail_on, max_waste,
+    )  # fmt: skip
+    searched = paths or (".",)
+    if "-" in paths and (fix or diff):
+        _fix_stdin(stdin_filename, options, diff=diff, unsafe=unsafe)
+        return
+    if diff:
+        _show(searched, options, unsafe=unsafe)
+        return
     if "-" in paths:
-        report = _stdin(stdin_filename, overrides, fix=fix, diff=diff, unsafe=unsafe)
+        report = lint_bytes(sys.stdin.buffer.read(), Path(stdin_filename or "-"), options)
     else:
         prove = _prover(engine, host, target) if verify else None
-        report = _files(paths, overrides, jobs, prove, fix=fix, diff=diff, unsafe=unsafe)
-    if report is None:
-        return
+        written = _fix(searched, options, prove, unsafe=unsafe) if fix else 0
+        report = replace(lint(searched, options, jobs=jobs), fixed=written)
     if not report.files:
         click.echo("nothing to lint: no Dockerfile was found", err=True)
         sys.exit(_NOTHING)
     _write(report, form, files, color)
-    sys.exit(_exit_code(report, fail_on, limit, overrides))
+    judged = gate(report, options)
+    for line in judged.says:
+        click.echo(line, err=True)
+    sys.exit(2 if judged.unread else 0 if judged.passed else 1)
 
 
 def _together(
@@ -158,91 +166,56 @@ def _listed(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(part for value in values for part in value.replace(",", " ").split())
 
 
-def _stdin(name: str | None, overrides: Overrides, *, fix: bool, diff: bool, unsafe: bool) -> Report | None:
-    """Lint standard input; with --fix the fixed text goes to standard output, with --diff the difference."""
-    from gpuimage.lint.run import fixed, lint_bytes
+def _fix_stdin(name: str | None, options: LintOptions, *, diff: bool, unsafe: bool) -> None:
+    """Write the fixed text of standard input to standard output, with --diff the difference."""
+    from gpuimage import fixed
 
-    data = sys.stdin.buffer.read()
-    path = Path(name or "-")
-    if not (fix or diff):
-        return lint_bytes(data, path, overrides)
-    new, _ = fixed(data, path, overrides, unsafe=unsafe)
+    done = fixed(sys.stdin.buffer.read(), Path(name or "-"), options, unsafe=unsafe)
     if diff:
-        click.echo(_difference(data, new, str(path)), nl=False)
+        click.echo(done.difference, nl=False)
     else:
-        sys.stdout.buffer.write(new)
-    return None
+        sys.stdout.buffer.write(done.after)
 
 
-def _files(
-    paths: Sequence[str], overrides: Overrides, jobs: int | None, prove: Prover | None,
-    *, fix: bool, diff: bool, unsafe: bool,
-) -> Report | None:  # fmt: skip
-    """Lint files; fix them first where that is asked for."""
-    from msgspec.structs import replace
+def _show(paths: Sequence[str], options: LintOptions, *, unsafe: bool) -> None:
+    """Print what --fix would write."""
+    from gpuimage import fixes
 
-    from gpuimage.lint.discover import find
-    from gpuimage.lint.run import excluded, fixed, lint
-
-    searched = not paths or not all(Path(path).is_file() for path in paths)
-    found = list(find(paths or ["."], exclude=excluded(overrides) if searched else ()))
-    said: list[str] = []
-    if fix or diff:
-        for path in found:
-            try:
-                data = path.read_bytes()
-            except OSError:
-                continue  # lint says it
-            new, says = fixed(data, path, overrides, unsafe=unsafe)
-            if new == data:
-                continue
-            if diff:
-                click.echo(_difference(data, new, str(path)), nl=False)
-            elif prove is None or prove(path, data, new):
-                _replace(path, new, says)
-                said += says
-    if diff:
-        return None
-    return replace(lint(found, overrides, jobs=jobs), fixed=len(said))
+    for one in fixes(paths, options, unsafe=unsafe):
+        click.echo(one.difference, nl=False)
 
 
-def _replace(path: Path, new: bytes, says: Sequence[str]) -> None:
-    from gpuimage.files import write_atomic
+def _fix(paths: Sequence[str], options: LintOptions, prove: Prover | None, *, unsafe: bool) -> int:
+    """Write the fixes, those that are proven where that is asked for; how many there were."""
+    from gpuimage import fixes
 
-    write_atomic(path, new)
-    for one in says:
-        click.echo(f"fixed {path}: {one}", err=True)
+    written = 0
+    for one in fixes(paths, options, unsafe=unsafe):
+        if prove is None or prove(one):
+            one.write()
+            written += len(one.says)
+            for text in one.says:
+                click.echo(f"fixed {one.path}: {text}", err=True)
+    return written
 
 
 def _prover(engine: str, host: str | None, target: str | None) -> Prover:
     """Build and smoke-test both; the fixed file is only written where nothing got worse."""
-    from gpuimage.engine import select
-    from gpuimage.verify import verify
+    from gpuimage import select_engine, verify
 
-    chosen = select(engine, host=host)
+    chosen = select_engine(engine, host=host)
 
-    def prove(path: Path, before: bytes, after: bytes) -> bool:
-        proof = verify(path, before, after, chosen, target=target)
+    def prove(one: FixedFile) -> bool:
+        proof = verify(one.path, one.before, one.after, chosen, target=target)
         click.echo(proof.text, err=True)
         return proof.holds
 
     return prove
 
 
-def _difference(before: bytes, after: bytes, path: str) -> str:
-    import difflib
-
-    from gpuimage.dockerfile import Source
-
-    old, new = (Source.decode(data).text.splitlines(keepends=True) for data in (before, after))
-    lines = difflib.unified_diff(old, new, f"a/{path.lstrip('/')}", f"b/{path.lstrip('/')}")
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
-    )
-
-
 def _write(report: Report, form: str, files: Sequence[tuple[str, Path]], color: str) -> None:
     from gpuimage.reporters.lint import LINT_REPORTERS
+    from gpuimage.reporters.save import save
 
     if form == "text":
         from gpuimage.reporters.lint_text import lint_text
@@ -252,31 +225,7 @@ def _write(report: Report, form: str, files: Sequence[tuple[str, Path]], color: 
     else:
         click.echo(LINT_REPORTERS[form](report), nl=False)
     for name, path in files:
-        from gpuimage.files import write_atomic
-
-        write_atomic(path, LINT_REPORTERS[name](report))
-
-
-def _exit_code(report: Report, fail_on: str | None, limit: int | None, overrides: Overrides) -> int:
-    from gpuimage.finding import SEVERITIES
-    from gpuimage.lint.run import config_for
-
-    if any(file.failure for file in report.files):
-        return 2
-    failed = False
-    for file in report.files:
-        config = config_for(Path(file.path), overrides)
-        lightest = fail_on or config.fail_on or "warning"
-        counted = () if lightest == "never" else SEVERITIES[SEVERITIES.index(lightest) :]
-        failed |= any(one.severity in counted for one in file.findings)
-        most = limit if limit is not None else config.max_waste
-        if most is not None and file.waste.high > most:
-            from gpuimage.units import size
-
-            failed = True
-            said = f"{size(file.waste.high)} can go, more than --max-waste {size(most)}"
-            click.echo(f"{file.path}: {said}", err=True)
-    return 1 if failed else 0
+        save(path, LINT_REPORTERS[name](report))
 
 
 @click.command("rules")
@@ -290,10 +239,10 @@ def _exit_code(report: Report, fail_on: str | None, limit: int | None, overrides
 )
 def rules_command(form: str) -> None:
     """List the rules of the linter."""
+    from gpuimage import all_rules
     from gpuimage.reporters.rules import RULES_REPORTERS
-    from gpuimage.rules import every
 
-    click.echo(RULES_REPORTERS[form](every()), nl=False)
+    click.echo(RULES_REPORTERS[form](all_rules()), nl=False)
 
 
 @click.command("explain")
@@ -306,15 +255,14 @@ def explain_command(text: str) -> None:
     """
     from difflib import get_close_matches
 
-    from gpuimage.explain import explain
+    from gpuimage import all_rules, explain
     from gpuimage.reporters.explain_text import explain_text
     from gpuimage.reporters.rules import page
-    from gpuimage.rules import every
 
     if text == "-":
         text = sys.stdin.buffer.read().decode("utf-8", errors="replace")
     wanted = text.strip().lower()
-    for one in every():
+    for one in all_rules():
         if wanted in (one.code.lower(), one.name):
             click.echo(page(one), nl=False)
             return
@@ -322,7 +270,7 @@ def explain_command(text: str) -> None:
         click.echo(explain_text(found), nl=False)
         return
     near = get_close_matches(
-        wanted[:100], [name for one in every() for name in (one.code.lower(), one.name)], 1, 0.6
+        wanted[:100], [name for one in all_rules() for name in (one.code.lower(), one.name)], 1, 0.6
     )
     if near and " " not in wanted:
         name = near[0].upper() if near[0].startswith("gi") else near[0]

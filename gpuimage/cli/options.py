@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gpuimage.errors import SpecError
+from gpuimage import SpecError
 
 if TYPE_CHECKING:
-    from gpuimage.arch import ArchList
-    from gpuimage.lock import Lock
-    from gpuimage.spec import SpecFile
-    from gpuimage.tables import Gpu
+    from gpuimage import ArchList, SpecFile, tables
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -64,7 +61,7 @@ def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
 
 def variants_of(spec: Path) -> Sequence[SpecFile]:
     """Read a spec: one for each combination of its matrix."""
-    from gpuimage.spec import load_spec, variants
+    from gpuimage import load_spec, variants
 
     return variants(load_spec(spec))
 
@@ -81,16 +78,9 @@ def single(spec: Path) -> SpecFile:
     return found[0]
 
 
-def existing_lock(file: SpecFile) -> Lock | None:
-    """Read the lock beside a spec, None where there is none."""
-    from gpuimage.lock import lock_path, read_lock
-
-    return read_lock(lock_path(file.path))
-
-
 def arch_list(text: str | None) -> ArchList | None:
     """Read `--arch`, in the grammar of TORCH_CUDA_ARCH_LIST."""
-    from gpuimage.arch import ArchError, ArchList
+    from gpuimage import ArchError, ArchList
 
     if text is None:
         return None
@@ -100,14 +90,14 @@ def arch_list(text: str | None) -> ArchList | None:
         raise click.BadParameter(str(error), param_hint="--arch") from error
 
 
-def products(names: tuple[str, ...]) -> tuple[Gpu, ...]:
+def products(names: tuple[str, ...]) -> tuple[tables.Gpu, ...]:
     """Read `--gpu`: products by the names people use for them."""
-    from gpuimage.tables import Unknown, gpu
+    from gpuimage import tables
 
     found = []
     for name in names:
-        product = gpu(name)
-        if isinstance(product, Unknown):
+        product = tables.gpu(name)
+        if isinstance(product, tables.Unknown):
             raise click.BadParameter(product.reason, param_hint="--gpu")
         found.append(product)
     return tuple(found)

@@ -2,7 +2,7 @@
 
 from gpuimage.engine.disk import check_disk, required_disk
 from gpuimage.engine.lines import step_text
-from gpuimage.engine.select import NAMES, select
+from gpuimage.engine.select import NAMES, select_engine
 from gpuimage.engine.types import (
     BuildEvent,
     BuildRequest,
@@ -28,6 +28,6 @@ __all__ = [
     "check_disk",
     "ignore_event",
     "required_disk",
-    "select",
+    "select_engine",
     "step_text",
 ]

@@ -11,7 +11,7 @@ from gpuimage.errors import SpecError, UnavailableError
 NAMES = ("auto", "docker", "podman", "buildah")
 
 
-def select(name: str = "auto", *, host: str | None = None) -> Engine:
+def select_engine(name: str = "auto", *, host: str | None = None) -> Engine:
     """Return an engine that answers.
 
     "auto" tries docker (with buildx where its plugin is, else by the Engine API), podman, buildah.

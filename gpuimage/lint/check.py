@@ -14,7 +14,7 @@ from gpuimage.finding import FileReport, Finding, Hit, Rule
 from gpuimage.lint.config import Config
 from gpuimage.lint.ignores import Ignores, read
 from gpuimage.lint.waste import waste_of
-from gpuimage.rules import every, load, rule
+from gpuimage.rules import all_rules, load, rule
 
 
 def check(source: Source, path: str, config: Config, directory: Path | None) -> FileReport:
@@ -30,7 +30,7 @@ def findings_of(source: Source, config: Config, directory: Path | None) -> Seque
 
 def _findings(source: Source, config: Config, directory: Path | None) -> tuple[list[Finding], FileFacts]:
     file = FileFacts(parse(source), config.settings, directory)
-    ignores = read(file.dockerfile, every)
+    ignores = read(file.dockerfile, all_rules)
     found = [
         (one, hit)
         for one in load(file.words, optional=bool(config.select))

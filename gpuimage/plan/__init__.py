@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal
 
 from gpuimage.errors import Location, PlanError, UnavailableError
-from gpuimage.lock import Lock, Resolution, lock_path, read_lock, resolve, write_lock
+from gpuimage.lock import Lock, Resolution, lock_beside, lock_path, resolve, write_lock
 from gpuimage.plan.base import choose_base
 from gpuimage.plan.draft import Draft
 from gpuimage.plan.parts import predict
@@ -41,7 +41,18 @@ _PLATFORMS = {"linux/amd64": "x86_64-manylinux_2_36", "linux/arm64": "aarch64-ma
 
 
 def plan(file: SpecFile, lock: Lock | None = None) -> Plan:
-    """Plan the image a spec asks for. PlanError says why no correct image follows from it."""
+    """Plan the image a spec asks for. PlanError says why no correct image follows from it.
+
+    Every decision carries its reason; the same spec, lock and tables always give the same plan.
+
+        >>> from gpuimage import load_spec, lock_beside, plan
+        >>> spec = load_spec("examples/quickstart/spec.yaml")
+        >>> made = plan(spec, lock_beside(spec))
+        >>> made.cuda, str(made.arch), made.driver.floor
+        ('13.0', '8.0;8.9', '580.65.06')
+        >>> [decision.because for decision in made.decisions if decision.topic == "base"]
+        ['the wheels bring CUDA along and find it by their own search path; a CUDA base would be a second, dead copy']
+    """
     draft = Draft(file)
     if len(file.spec.platforms) != 1:
         raise draft.error(
@@ -137,7 +148,7 @@ def prepare(file: SpecFile, policy: LockPolicy = "update") -> Plan:
     torch has another CUDA build than the tables' newest), so the plan is made once more with it.
     """
     path = lock_path(file.path)
-    lock = read_lock(path)
+    lock = lock_beside(file)
     first = plan(file, lock)
     if first.resolution.empty:
         return first

@@ -12,12 +12,14 @@ from gpuimage import __version__
 from gpuimage.dockerfile import Source
 from gpuimage.finding import FileReport, Finding, Fix, Report, Rule
 from gpuimage.reporters.lint_words import message
-from gpuimage.rules import every
+from gpuimage.rules import all_rules
 
 
 def lint_sarif(report: Report) -> str:
     """One run with every rule and every finding; files that could not be read are notifications."""
-    by_code = {rule.code: rule for rule in every()} | {one.rule.code: one.rule for _, one in report.findings}
+    by_code = {rule.code: rule for rule in all_rules()} | {
+        one.rule.code: one.rule for _, one in report.findings
+    }
     rules = sorted(by_code)
     index = {code: number for number, code in enumerate(rules)}
     failures = [_failure(file) for file in report.files if file.failure is not None]

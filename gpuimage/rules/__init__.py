@@ -122,6 +122,6 @@ def load(text: str, *, optional: bool = True) -> Iterator[Rule]:
 
 
 @cache
-def every() -> tuple[Rule, ...]:
+def all_rules() -> tuple[Rule, ...]:
     """All rules, in the order of their codes."""
     return tuple(rule(code) for code in NAMES)

@@ -38,13 +38,23 @@ OnVerdict = Callable[[Verdict], None]
 
 
 def smoke(
-    engine: Engine, image: str, expectation: Expectation, on_verdict: OnVerdict | None = None
+    engine: Engine,
+    image: str,
+    expectation: Expectation | None = None,
+    on_verdict: OnVerdict | None = None,
 ) -> SmokeReport:
     """Smoke-test an image: T0 over its files, T1 and T2 by the probe in a container, T3 the user's commands.
 
     Containers run as the image's user, without its entry point and without a network. SpecError where the
     engine has no such image, UnavailableError where it stops answering; all else that goes wrong is a verdict.
+    Without an expectation only what every image must keep is judged.
+
+        >>> from gpuimage import Expectation, select_engine, smoke
+        >>> report = smoke(select_engine(), "gpuimage-test/library:1", Expectation(run=("python3 --version",)))
+        >>> report.passed, [verdict.status for verdict in report.verdicts if verdict.tier == "T3"]
+        (True, ['passed'])
     """
+    expectation = expectation or Expectation()
     told = _Teller(expectation, on_verdict)
     info = engine.inspect(image)
     inspection = _files(engine, image, info, expectation, told)

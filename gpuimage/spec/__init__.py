@@ -78,13 +78,19 @@ class SpecFile:
         return self.document.location(_find(self.document, key))._replace(key=key)
 
 
-def load_spec(path: Path, *, overrides: Mapping[str, str] | None = None) -> SpecFile:
+def load_spec(path: str | Path, *, overrides: Mapping[str, str] | None = None) -> SpecFile:
     """Read a spec file; `SpecError` for whatever is wrong with it.
+
+        >>> from gpuimage import load_spec
+        >>> spec = load_spec("examples/quickstart/spec.yaml").spec
+        >>> spec.flavor, spec.python, spec.wheels
+        ('runtime', '3.13', ('cupy-cuda13x[ctk]==14.2.0',))
 
     `overrides` are values from the command line by their place (`build.ca`, `build.mirrors.docker.io`,
     `compile[0].package`); a list or mapping is given as YAML (`"[A10G, L4]"`). They replace what the file
     says.
     """
+    path = Path(path)
     document = read_document(path)
     if overrides:
         document = apply(document, overrides)

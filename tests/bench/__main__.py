@@ -14,8 +14,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuimage.build import Options, build, expectation
-from gpuimage.engine import BuildRequest, Engine, ImageInfo, select
+from gpuimage.build import BuildOptions, build, expectation
+from gpuimage.engine import BuildRequest, Engine, ImageInfo, select_engine
 from gpuimage.reporters.progress import progress_display
 from gpuimage.smoke import SmokeReport, smoke
 from gpuimage.spec import load_spec
@@ -60,7 +60,7 @@ def main() -> int:
     home = Home.find()
     with contextlib.closing(Use(home)) as use:
         running = lab.up(home)
-        engine = select("docker", host=running.docker_host)
+        engine = select_engine("docker", host=running.docker_host)
         try:
             ours, report = ours_built(running, engine)
             naive = naive_built(running, engine)
@@ -101,7 +101,7 @@ def help_ratio() -> Startup:
 def ours_built(running: Lab, engine: Engine) -> tuple[Built, SmokeReport]:
     """Build and smoke-test examples/torch-inference; the time is that of the build alone."""
     running.base("python:3.13-slim-trixie")
-    options = Options(
+    options = BuildOptions(
         policy="frozen", mirrors=running.mirrors, ca=running.ca, network="host", no_cache=True, smoke=False
     )
     began = time.monotonic()

@@ -18,10 +18,12 @@ import gpuimage
 from gpuimage.build import BuildOptions, BuildResult, build
 from gpuimage.engine import Engine
 from gpuimage.errors import BuildError, PlanError, SpecError, UnavailableError
+from gpuimage.reporters.build_text import build_text
 from gpuimage.reporters.progress import Quiet
 from gpuimage.spec import load_spec
 from tests.lab import Lab
 from tests.lab.cuobjdump import listed
+from tests.readme import compare, shown
 from tests.test_library import run_examples
 
 pytestmark = pytest.mark.engine
@@ -61,6 +63,8 @@ def test_the_quickstart_passes_and_carries_nothing_it_should_not(
     report = quickstart.report
     assert report is not None
     assert [v for v in report.verdicts if v.status == "failed"] == []
+    if engine.name == "docker":  # each engine tells layers in its own way
+        compare(shown("### build")[0], build_text(quickstart), measured=True)
     assert {v.tier for v in report.verdicts} == {"T0", "T1", "T2", "T3"}
     assert any(v.tier == "T2" and v.status == "skipped" and v.reason for v in report.verdicts)
     predicted = quickstart.plan.predicted_bytes

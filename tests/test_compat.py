@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +16,7 @@ from gpuimage.compat import Check, Compatibility, Question, compat, compat_matri
 from gpuimage.errors import SpecError
 from gpuimage.tables import Gpu, driver_verdict, gpu
 from tests.conftest import Command
-
-README = Path(__file__).parent.parent / "README.md"
+from tests.readme import compare, shown
 
 
 def ask(
@@ -254,10 +252,5 @@ def test_the_matrix_says_in_each_cell_what_the_tables_say(run: Command) -> None:
 
 
 def test_the_readme_shows_what_compat_says(run: Command) -> None:
-    text = README.read_text(encoding="utf-8")
-    section = text[text.index("### compat\n") :]
-    shown = next(
-        body for kind, body in re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL) if kind == "console"
-    )
-    command = shown.splitlines()[0].removeprefix("$ gpuimage compat ")
-    assert shown == f"$ gpuimage compat {command}\n" + run(*command.split())[1]
+    (example,) = shown("### compat")
+    compare(example, run(*example.arguments[1:])[1])

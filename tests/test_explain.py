@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from gpuimage.explain import explain
 from gpuimage.tables import known_errors
 from tests.conftest import Command
+from tests.readme import compare, shown
 
 # Own wording around what the programs themselves print.
 MESSAGES = {
@@ -106,9 +105,5 @@ def test_nothing_known_is_said_with_exit_code_1(run: Command) -> None:
 
 
 def test_the_readme_shows_what_explain_says(run: Command) -> None:
-    text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    shown = re.search(r"```console\n(\$ gpuimage explain \"(.*)\"\n.*?)```", text, re.DOTALL)
-    assert shown is not None
-    command = shown[1].splitlines()[0]
-    message = command.removeprefix('$ gpuimage explain "').removesuffix('"')
-    assert shown[1] == f"{command}\n" + run(message)[1]
+    for example in shown("### explain"):
+        compare(example, run(*example.arguments[1:])[1])

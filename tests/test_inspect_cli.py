@@ -18,8 +18,8 @@ from tests.fatbins import archive, container, entry, library, sections
 from tests.images import saved, tar
 from tests.lab.home import Home
 from tests.lab.wheels import download
+from tests.readme import compare, shown
 
-README = Path(__file__).parent.parent / "README.md"
 EIGHT = library(container(entry("cubin", "8.0"), entry("ptx", "8.0", isa="8.4")))
 NINE = library(container(entry("cubin", "8.0"), entry("cubin", "9.0")))
 
@@ -228,13 +228,7 @@ def test_a_page_is_written_whole_beside_the_report(inspect: Command) -> None:
 
 
 def test_the_readme_shows_what_inspect_says(inspect: Command) -> None:
-    text = README.read_text(encoding="utf-8")
-    section = text[text.index("### inspect\n") :]
-    shown = next(
-        body for kind, body in re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL) if kind == "console"
-    )
+    (example,) = shown("### inspect")
     path = download(Home.find(), "ctranslate2==4.6.1")
     Path(path.name).symlink_to(path)
-    command = shown.splitlines()[0]
-    assert command == f'$ gpuimage inspect {path.name} --arch "8.6;9.0;12.0"'
-    assert shown == f"{command}\n" + inspect(path.name, "--arch", "8.6;9.0;12.0")[1]
+    compare(example, inspect(*example.arguments[1:])[1])

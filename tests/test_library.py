@@ -7,7 +7,6 @@ import doctest
 import importlib
 import inspect
 import itertools
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import gpuimage
+from tests.readme import blocks
 
 ROOT = Path(__file__).parent.parent
 VERBS = ("load_spec", "plan", "render", "lint", "build", "smoke", "inspect", "compat")
@@ -78,7 +78,7 @@ def test_the_examples_in_the_docstrings_give_what_they_show(
 
 def test_the_examples_of_the_readme_give_what_they_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    (shown,) = re.findall(r"```pycon\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (shown,) = blocks("## From a program", "pycon")
     run_examples(shown)
 
 

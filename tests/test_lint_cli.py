@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from functools import partial
@@ -16,6 +15,7 @@ import yaml
 from gpuimage.reporters.rules import RULES_REPORTERS
 from gpuimage.rules import all_rules
 from tests.conftest import Command
+from tests.readme import README, blocks, compare, shown
 
 BAD = "FROM nvidia/cuda:12.8.1-base-ubuntu22.04\nENV NVIDIA_DRIVER_CAPABILITIES=compute,utilty\n"
 CLEAN = "FROM python:3.12.8-slim-bookworm\nUSER 10001\n"
@@ -185,24 +185,14 @@ def test_lint_loads_nothing_that_only_builds_need(tmp_path: Path) -> None:
     assert done.stderr.split() == []
 
 
-README = Path(__file__).parent.parent / "README.md"
-
-
 def test_the_readme_shows_what_lint_says(lint) -> None:  # type: ignore[no-untyped-def]
-    text = README.read_text(encoding="utf-8")
-    section = text[text.index("### lint\n") :]
-    blocks = re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL)
-    write("Dockerfile", next(body for kind, body in blocks if kind == "dockerfile"))
-    shown = [body for kind, body in blocks if kind == "console"][:2]
-    assert shown[0] == "$ gpuimage lint\n" + lint()[1]
-    assert shown[1] == "$ gpuimage lint --diff\n" + lint("--diff")[1]
+    write("Dockerfile", blocks("### lint", "dockerfile")[0])
+    for example in shown("### lint"):
+        compare(example, lint(*example.arguments[1:])[1])
 
 
 def test_the_readme_shows_a_config_that_is_one(lint) -> None:  # type: ignore[no-untyped-def]
-    text = README.read_text(encoding="utf-8")
-    config = re.search(r"```toml\n(.*?)```", text, re.DOTALL)
-    assert config
-    write("pyproject.toml", config[1])
+    write("pyproject.toml", blocks("### lint", "toml")[0])
     write("Dockerfile", CLEAN)
     assert lint()[0] == 0
 

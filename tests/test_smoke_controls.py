@@ -12,9 +12,11 @@ from gpuimage.build import BuildOptions, build, expectation
 from gpuimage.engine import BuildRequest, Engine
 from gpuimage.engine.types import ignore_event
 from gpuimage.reporters.progress import Quiet
+from gpuimage.reporters.smoke_text import smoke_text
 from gpuimage.smoke import Expectation, SmokeReport, smoke
 from gpuimage.spec import load_spec
 from tests.lab import Lab
+from tests.readme import compare, shown
 
 pytestmark = pytest.mark.engine
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -101,6 +103,7 @@ def test_a_cudnn_without_libcudnn_ops_fails_though_every_import_passes(
     found = failures(report)
     assert "libcudnn_ops.so.9" in found["dlopen-families"]
     assert not [probe for probe in found if probe.startswith("import")]
+    compare(shown("### smoke")[0], smoke_text(report))
 
 
 def test_a_stub_of_the_driver_on_the_library_path_fails_and_says_so(

@@ -30,11 +30,17 @@ _ENGINE_FIXTURES = {"lab", "docker_engine", "podman_engine", "buildah_engine", "
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses an engine; skip what needs a GPU where there is none."""
+    """Mark what uses an engine; skip what needs a GPU where there is none.
+
+    Where the suite runs in two processes, what uses the lab's engines stays in one of them, and a file's tests stay together,
+    so that no fixture is made twice.
+    """
     has_gpu = Path("/dev/nvidia0").exists()
     for item in items:
         if _ENGINE_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.engine)
+        group = "engine" if item.get_closest_marker("engine") else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
         if item.get_closest_marker("gpu") and not has_gpu:
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU on this machine (/dev/nvidia0)"))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.lab.home import Home
 from tests.lab.shell import LabError, is_root, run, say, which
 
 # What must be found -> the package of Debian and Ubuntu that brings it.
@@ -40,7 +41,14 @@ def missing(tools: Sequence[str]) -> tuple[str, ...]:
 
 def ensure(tools: Sequence[str]) -> None:
     """Install the packages of the tools that are missing; LabError when that is not possible."""
-    absent = missing(tools)
+    if missing(tools):
+        with Home.find().locked("packages"):  # apt-get refuses to run twice
+            _install(missing(tools))
+    if still := missing(tools):
+        raise LabError(f"apt-get ran, and still missing: {', '.join(still)}")
+
+
+def _install(absent: Sequence[str]) -> None:
     if not absent:
         return
     if which("apt-get") is None:
@@ -56,17 +64,15 @@ def ensure(tools: Sequence[str]) -> None:
     with _no_services():
         install = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *known]
         run(["env", *(f"{key}={value}" for key, value in _APT_ENV.items()), *install], root=True)
-    still = missing(tools)
-    if still:
-        raise LabError(f"apt-get installed {' '.join(known)}, and still missing: {', '.join(still)}")
 
 
 def ensure_keyring(path: Path, package: str) -> None:
     """Install the package with a distribution's archive keys when the file is not there."""
     if path.exists():
         return
-    say(f"installing {package} (apt-get)")
-    run(["apt-get", "install", "-q", "-y", "--no-install-recommends", package], root=True, env=_APT_ENV)
+    with Home.find().locked("packages"):
+        say(f"installing {package} (apt-get)")
+        run(["apt-get", "install", "-q", "-y", "--no-install-recommends", package], root=True, env=_APT_ENV)
 
 
 def _is_known(name: str) -> bool:

@@ -25,7 +25,7 @@ ROWS = (
     {"rules"},
     {"lint", "engine"},
     {"smoke"},
-    {"build", "verify", "examine"},
+    {"build", "verify", "examine", "doctor"},
     {"reporters"},
     {"cli"},
 )
@@ -36,7 +36,8 @@ DOORS = {
     "docker": {"engine"},
     "dockerfile_parse": {"dockerfile"},
     "jinja2": {"render"},
-    "yaml": {"spec", "facts"},  # specs, and an environment.yml that a Dockerfile names
+    "yaml": {"spec", "facts", "doctor"},  # specs, an environment.yml that a Dockerfile names, CDI files
+    "pynvml": {"doctor"},
     "uv": {"lock"},
     "elftools": {"inspect"},
     "zstandard": {"inspect"},

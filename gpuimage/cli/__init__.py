@@ -20,7 +20,7 @@ class _Commands(click.Group):
 
     _places: ClassVar[dict[str, str]] = {
         "plan": "build", "lock": "build", "render": "build", "build": "build", "smoke": "build", "inspect": "inspect",
-        "compat": "compat", "schema": "build",
+        "compat": "compat", "doctor": "doctor", "schema": "build",
         "lint": "lint", "rules": "lint", "explain": "lint",
     }  # fmt: skip
 

@@ -24,7 +24,7 @@ from docker.utils.socket import frames_iter
 
 from gpuimage.engine.buildkit import IMAGE_ID, TRACE, Tracker
 from gpuimage.engine.context import tar_context
-from gpuimage.engine.types import BuildEvent, BuildRequest, OnEvent, RunResult
+from gpuimage.engine.types import BuildEvent, BuildRequest, OnEvent, RunResult, Trouble
 from gpuimage.errors import GpuImageError, SpecError, UnavailableError
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"
@@ -32,6 +32,21 @@ CONNECT_SECONDS = 10
 DOCKERFILE = ".gpuimage.Dockerfile"
 LABEL = "gpuimage.helper"
 _MAX_OUTPUT = 16 << 20
+
+
+class NoAnswerError(UnavailableError):
+    """A daemon that cannot be spoken to; `trouble` is the kind of it."""
+
+    def __init__(self, host: str, problem: Exception) -> None:
+        self.trouble = _trouble(problem)
+        forbidden = self.trouble == "forbidden"
+        super().__init__(
+            f"docker: no answer on {host}",
+            why=_reason(problem),
+            hint="`sudo usermod -aG docker $USER`, then log in again"
+            if forbidden
+            else "start it with `systemctl start docker`, or say where it is with DOCKER_HOST",
+        )
 
 
 def find_host(host: str | None) -> str:
@@ -46,16 +61,12 @@ def find_host(host: str | None) -> str:
 
 
 def connect(host: str) -> APIClient:
-    """Open a client and ask the daemon for its API version; UnavailableError when it does not answer."""
+    """Open a client and ask the daemon for its API version; NoAnswerError when it does not answer."""
     try:
         _knock(host)
         return _connect(host)
     except (docker.errors.DockerException, requests.RequestException, OSError) as problem:
-        raise UnavailableError(
-            f"docker: no answer on {host}",
-            why=_reason(problem),
-            hint="start it with `systemctl start docker`, or say where it is with DOCKER_HOST",
-        ) from None
+        raise NoAnswerError(host, problem) from None
 
 
 def _knock(host: str) -> None:
@@ -74,6 +85,14 @@ def _reason(problem: Exception) -> str:
     if isinstance(problem, ConnectionRefusedError):
         return "nothing listens there"
     return str(problem)
+
+
+def _trouble(problem: Exception) -> Trouble:
+    if isinstance(problem, FileNotFoundError):
+        return "absent"
+    if isinstance(problem, PermissionError):
+        return "forbidden"
+    return "stopped" if isinstance(problem, ConnectionRefusedError) else "silent"
 
 
 def _connect(host: str) -> APIClient:

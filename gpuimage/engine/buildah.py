@@ -16,7 +16,16 @@ from typing import Any, BinaryIO
 from gpuimage import process
 from gpuimage.engine import _libpod as libpod
 from gpuimage.engine import podman
-from gpuimage.engine.types import BuildRequest, Health, ImageInfo, LayerInfo, OnEvent, RunResult, ignore_event
+from gpuimage.engine.types import (
+    BuildRequest,
+    Details,
+    Health,
+    ImageInfo,
+    LayerInfo,
+    OnEvent,
+    RunResult,
+    ignore_event,
+)
 from gpuimage.errors import UnavailableError
 
 _QUICK = 60.0
@@ -57,9 +66,11 @@ class BuildahEngine:
         """Ask buildah for its version and storage."""
         try:
             version = self._ask("--version").stdout.split()
-            storage = str(self._info()["store"]["GraphRoot"])
+            info = self._info()
         except UnavailableError as problem:
-            return Health(self.name, None, False, problem.why or problem.what, "`apt install buildah`")
+            hint = "`apt install buildah`"
+            return Health(self.name, None, False, problem.why or problem.what, hint, trouble="broken")
+        storage = str(info["store"]["GraphRoot"])
         return Health(
             engine=self.name,
             version=version[2] if len(version) > 2 else None,
@@ -67,6 +78,10 @@ class BuildahEngine:
             free_bytes=podman.free_bytes(storage),
             storage=storage,
             features=frozenset({"cache-mounts", "secrets"}),
+            details=Details(
+                storage_driver=str(info["store"].get("GraphDriverName") or "") or None,
+                rootless=bool((info.get("host") or {}).get("rootless")),
+            ),
         )
 
     def build(self, request: BuildRequest, on_event: OnEvent = ignore_event) -> ImageInfo:

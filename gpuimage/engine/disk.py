@@ -17,6 +17,11 @@ def required_disk(predicted_bytes: int) -> int:
     return math.ceil(predicted_bytes * BUILD_FACTOR)
 
 
+def prune_command(engine: str) -> str:
+    """Return the command that removes what an engine keeps and nothing uses."""
+    return "buildah rmi --prune" if engine == "buildah" else f"{engine} system prune"
+
+
 def check_disk(health: Health, predicted: int) -> None:
     """Raise UnavailableError, with numbers, when the engine's disk cannot hold the build.
 
@@ -26,9 +31,8 @@ def check_disk(health: Health, predicted: int) -> None:
     if health.free_bytes is None or health.free_bytes >= need:
         return
     where = f" in {health.storage}" if health.storage else ""
-    prune = "buildah rmi --prune" if health.engine == "buildah" else f"{health.engine} system prune"
     raise UnavailableError(
         f"not enough disk for this build: {size(need)} needed, {size(health.free_bytes)} free{where}",
         why=f"the image is expected to take {size(predicted)}; a build needs about {BUILD_FACTOR:g} times that",
-        hint=f"free space with `{prune}`, or move the engine's storage to a larger disk",
+        hint=f"free space with `{prune_command(health.engine)}`, or move the engine's storage to a larger disk",
     )

@@ -17,6 +17,7 @@ from gpuimage.engine.failures import registry_error
 from gpuimage.engine.types import (
     BuildEvent,
     BuildRequest,
+    Details,
     Health,
     ImageInfo,
     LayerInfo,
@@ -83,6 +84,7 @@ class DockerEngine:
                 False,
                 f"{problem.what.removeprefix('docker: ')}: {problem.why}",
                 problem.hint,
+                trouble=problem.trouble if isinstance(problem, api.NoAnswerError) else "silent",
             )
         info = self._daemon()
         storage = str(info.get("DockerRootDir") or "") or None
@@ -97,6 +99,8 @@ class DockerEngine:
             free_bytes=self._free(storage),
             storage=storage,
             features=features,
+            trouble="old" if missing else None,
+            details=_details(self.host, version, info),
         )
 
     def _features(self, version: Mapping[str, Any]) -> frozenset[str]:
@@ -248,6 +252,26 @@ class DockerEngine:
                 self.client.remove_image(image, force=True)
             except docker.errors.NotFound:
                 return
+
+
+def _details(host: str, version: Mapping[str, Any], info: Mapping[str, Any]) -> Details:
+    """Read what `docker info` shows; a service that stands in for Docker leaves much of it out."""
+    cgroups = f"{info.get('CgroupDriver')}, v{info.get('CgroupVersion') or 1}"
+    registries = info.get("RegistryConfig") or {}
+    return Details(
+        address=host,
+        api=str(version.get("ApiVersion") or "") or None,
+        storage_driver=str(info.get("Driver") or "") or None,
+        snapshotter=any(
+            "io.containerd.snapshotter" in str(row[1:]) for row in info.get("DriverStatus") or ()
+        ),
+        cgroups=cgroups if info.get("CgroupDriver") else None,
+        rootless=any("rootless" in str(option) for option in info.get("SecurityOptions") or ()),
+        runtimes=tuple(sorted(info.get("Runtimes") or {})),
+        cdi_directories=tuple(map(str, info.get("CDISpecDirs") or ())),
+        devices=tuple(str(found.get("ID")) for found in info.get("DiscoveredDevices") or ()),
+        mirrors=tuple(map(str, registries.get("Mirrors") or ())),
+    )
 
 
 def _transfer(step: str, message: Mapping[str, Any], on_event: OnEvent) -> None:

@@ -21,6 +21,7 @@ from gpuimage.engine.staging import build_options, staged
 from gpuimage.engine.types import (
     BuildEvent,
     BuildRequest,
+    Details,
     Health,
     ImageInfo,
     OnEvent,
@@ -59,9 +60,11 @@ class PodmanEngine:
         try:
             done = self._ask("info", "--format", "json")
         except UnavailableError as problem:
-            return Health(self.name, None, False, problem.why or problem.what, f"`apt install {self.name}`")
+            hint = f"`apt install {self.name}`"
+            return Health(self.name, None, False, problem.why or problem.what, hint, trouble="silent")
         if done.returncode != 0:
-            return Health(self.name, None, False, libpod.error_text(done.stderr), "see `podman info`")
+            said = libpod.error_text(done.stderr)
+            return Health(self.name, None, False, said, "see `podman info`", trouble="broken")
         info = json.loads(done.stdout)
         storage = str(info["store"]["graphRoot"])
         return Health(
@@ -71,6 +74,7 @@ class PodmanEngine:
             free_bytes=free_bytes(storage),
             storage=storage,
             features=frozenset({"cache-mounts", "secrets"} | ({"gpu"} if has_cdi() else set())),
+            details=_details(info),
         )
 
     def build(self, request: BuildRequest, on_event: OnEvent = ignore_event) -> ImageInfo:
@@ -193,6 +197,18 @@ class PodmanEngine:
             raise UnavailableError(
                 f"{self.name} could not remove {image}", why=libpod.error_text(done.stderr)
             )
+
+
+def _details(info: Mapping[str, Any]) -> Details:
+    """Read `podman info`."""
+    host = info.get("host") or {}
+    return Details(
+        storage_driver=str((info.get("store") or {}).get("graphDriverName") or "") or None,
+        cgroups=f"{host.get('cgroupManager')}, {host.get('cgroupVersion')}"
+        if host.get("cgroupVersion")
+        else None,
+        rootless=bool((host.get("security") or {}).get("rootless")),
+    )
 
 
 def build(command: Sequence[str], request: BuildRequest, on_event: OnEvent, undo: Any) -> str:

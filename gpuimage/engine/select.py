@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuimage import process
-from gpuimage.engine.types import Engine
+from gpuimage.engine.types import Engine, Health
 from gpuimage.errors import SpecError, UnavailableError
 
 NAMES = ("auto", "docker", "podman", "buildah")
@@ -35,6 +35,19 @@ def select_engine(name: str = "auto", *, host: str | None = None) -> Engine:
         why="\n       ".join(f"{engine}: {problem}" for engine, problem, _hint in tried),
         hint="\n       ".join(f"{engine}: {hint}" for engine, _problem, hint in tried if hint),
     )
+
+
+def survey(name: str, *, host: str | None = None) -> Health:
+    """The health of one engine, also of one that is not installed; `host` is a docker daemon's address."""
+    tried: list[tuple[str, str, str]] = []
+    for engine in _make(name, host, tried):
+        try:
+            return engine.health()
+        finally:
+            if close := getattr(engine, "close", None):
+                close()
+    [(_, problem, hint)] = tried
+    return Health(name, None, False, problem, hint, trouble="absent")
 
 
 def _make(name: str, host: str | None, tried: list[tuple[str, str, str]]) -> Iterator[Engine]:

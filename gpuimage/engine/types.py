@@ -8,10 +8,37 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
+Trouble = Literal["absent", "stopped", "forbidden", "silent", "old", "broken"]
+"""Why an engine does not serve: it is not there; nobody listens on its socket; this user may not use it; it does not
+answer in time, or not sensibly; it builds without BuildKit; its own command fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What an engine says of itself beyond its health; what it does not say is None, False or empty.
+
+    `address` is a daemon's; `snapshotter` says that images lie with containerd, outside the storage that the
+    daemon names; `devices` are the CDI devices that it found.
+    """
+
+    address: str | None = None
+    api: str | None = None
+    storage_driver: str | None = None
+    snapshotter: bool = False
+    cgroups: str | None = None
+    rootless: bool = False
+    runtimes: tuple[str, ...] = ()
+    cdi_directories: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    mirrors: tuple[str, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The state of an engine; `free_bytes` is the space where it keeps images (None: not known)."""
+    """The state of an engine; `free_bytes` is the space where it keeps images (None: not known).
+
+    `trouble` is the kind of the `problem` of one that is not available; `details` are there where it answered.
+    """
 
     engine: str
     version: str | None
@@ -21,6 +48,8 @@ class Health:
     free_bytes: int | None = None
     storage: str | None = None
     features: frozenset[str] = frozenset()
+    trouble: Trouble | None = None
+    details: Details | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     )
     from gpuimage.tables.drivers import DriverVerdict, driver_verdict
     from gpuimage.tables.gpu_code import GpuLibrary, gpu_library, ptx_cuda, smallest_kernel, zstd_cuda
+    from gpuimage.tables.hosts import (
+        Commands,
+        FileCount,
+        docker_has,
+        docker_since,
+        install_commands,
+        torch_files,
+    )
     from gpuimage.tables.images import (
         CudaImage,
         cuda_tag,
@@ -40,7 +48,9 @@ if TYPE_CHECKING:
     )
     from gpuimage.tables.messages import KnownError, known_errors
     from gpuimage.tables.minimum_driver import (
+        BranchEnd,
         DriverNeed,
+        branch_end,
         driver_branches,
         driver_cuda,
         driver_need,
@@ -53,6 +63,8 @@ if TYPE_CHECKING:
     from gpuimage.tables.wheels import NvidiaWheel, WheelFacts, nvidia_wheel, wheel
 
 _PLACES = {
+    "BranchEnd": "minimum_driver",
+    "Commands": "hosts",
     "CudaImage": "images",
     "CudaRange": "cuda",
     "CudaRelease": "cuda",
@@ -60,6 +72,7 @@ _PLACES = {
     "DlopenFamily": "loader",
     "DriverNeed": "minimum_driver",
     "DriverVerdict": "drivers",
+    "FileCount": "hosts",
     "Gpu": "products",
     "GpuLibrary": "gpu_code",
     "KnownError": "messages",
@@ -72,6 +85,7 @@ _PLACES = {
     "Unknown": "_answers",
     "WheelFacts": "wheels",
     "base_size": "sizes",
+    "branch_end": "minimum_driver",
     "cuda_minors": "cuda",
     "cuda_of_variant": "torch",
     "cuda_range_for": "cuda",
@@ -79,6 +93,8 @@ _PLACES = {
     "cuda_tag": "images",
     "cuda_tags_complete": "images",
     "dlopen_families": "loader",
+    "docker_has": "hosts",
+    "docker_since": "hosts",
     "driver_branches": "minimum_driver",
     "driver_cuda": "minimum_driver",
     "driver_libraries": "loader",
@@ -88,6 +104,7 @@ _PLACES = {
     "gpu": "products",
     "gpu_library": "gpu_code",
     "gpus": "products",
+    "install_commands": "hosts",
     "known_errors": "messages",
     "library_family": "images",
     "nvcc_capabilities": "cuda",
@@ -102,6 +119,7 @@ _PLACES = {
     "smallest_flavor": "images",
     "smallest_kernel": "gpu_code",
     "start_verdict": "require",
+    "torch_files": "hosts",
     "torch_release": "torch",
     "torch_set_bytes": "sizes",
     "torch_versions": "torch",
@@ -119,6 +137,8 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "BranchEnd",
+    "Commands",
     "CudaImage",
     "CudaRange",
     "CudaRelease",
@@ -126,6 +146,7 @@ __all__ = [
     "DlopenFamily",
     "DriverNeed",
     "DriverVerdict",
+    "FileCount",
     "Gpu",
     "GpuLibrary",
     "KnownError",
@@ -138,6 +159,7 @@ __all__ = [
     "Unknown",
     "WheelFacts",
     "base_size",
+    "branch_end",
     "cuda_minors",
     "cuda_of_variant",
     "cuda_range_for",
@@ -145,6 +167,8 @@ __all__ = [
     "cuda_tag",
     "cuda_tags_complete",
     "dlopen_families",
+    "docker_has",
+    "docker_since",
     "driver_branches",
     "driver_cuda",
     "driver_libraries",
@@ -155,6 +179,7 @@ __all__ = [
     "gpu",
     "gpu_library",
     "gpus",
+    "install_commands",
     "known_errors",
     "library_family",
     "nvcc_capabilities",
@@ -169,6 +194,7 @@ __all__ = [
     "smallest_flavor",
     "smallest_kernel",
     "start_verdict",
+    "torch_files",
     "torch_release",
     "torch_set_bytes",
     "torch_versions",

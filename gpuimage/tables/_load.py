@@ -18,6 +18,7 @@ import msgspec
 from gpuimage.arch import ArchError, ComputeCapability
 from gpuimage.errors import GpuImageError
 from gpuimage.tables import _rows as rows
+from gpuimage.tables import _rows_host as hosts
 from gpuimage.tables import _rows_libraries as libraries
 from gpuimage.tables._answers import known
 
@@ -257,6 +258,12 @@ def errors() -> rows.Errors:
                 yield f"the pattern of {row.id} is no regular expression: {error}"
 
     return read("errors.json", rows.Errors, law)
+
+
+@cache
+def host() -> hosts.HostFacts:
+    """host.json."""
+    return read("host.json", hosts.HostFacts)
 
 
 @cache

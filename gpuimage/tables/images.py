@@ -10,7 +10,7 @@ from msgspec import Struct
 from gpuimage.tables import _load
 from gpuimage.tables._answers import Unknown, dotted, known
 from gpuimage.tables.cuda import no_such_cuda, release_rows
-from gpuimage.tables.minimum_driver import release_for_driver
+from gpuimage.tables.minimum_driver import branch_end, release_for_driver
 
 FLAVORS = ("base", "runtime", "devel")
 _UBUNTU = "ubuntu"
@@ -142,13 +142,12 @@ def _end_of_life(version: str) -> tuple[bool | None, str]:
     driver = release.linux_x86_64_driver_min if release else None
     if driver is None:
         return None, "no source names the driver branch that decides it"
-    branch = driver.partition(".")[0]
-    for end in _load.cuda_releases().driver_branch_eol:
-        if end.branch == f"R{branch}":
-            ended = end.eol < today[: len(end.eol)]
-            verb = "ended" if ended else "ends"
-            return ended, f"its driver branch {end.branch} {verb} {end.eol} ({end.source})"
-    return None, f"no source says when its driver branch R{branch} ends"
+    end = branch_end(driver)
+    if isinstance(end, Unknown):
+        return None, end.reason
+    ended = end.ended(today)
+    verb = "ended" if ended else "ends"
+    return ended, f"its driver branch {end.branch} {verb} {end.eol} ({end.source})"
 
 
 def library_family(file: str) -> str | None:

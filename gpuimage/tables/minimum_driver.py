@@ -130,6 +130,28 @@ def driver_branches() -> tuple[int, ...]:
     return tuple(sorted({known(driver)[0] for driver in drivers if driver}))
 
 
+class BranchEnd(Struct, frozen=True):
+    """When support of a driver branch ends: `eol` is a month, `2026-06`, or a day."""
+
+    branch: str
+    kind: str
+    eol: str
+    source: str
+
+    def ended(self, day: str) -> bool:
+        """Whether it has ended on a day, `2026-12-01`; in its last month it has not."""
+        return self.eol < day[: len(self.eol)]
+
+
+def branch_end(driver: str) -> BranchEnd | Unknown:
+    """Return when the branch of a driver ends, `550` or `550.54.14`."""
+    branch = f"R{driver.partition('.')[0]}"
+    for row in _load.cuda_releases().driver_branch_eol:
+        if row.branch == branch:
+            return BranchEnd(row.branch, row.kind, row.eol, row.source)
+    return Unknown(f"no source says when its driver branch {branch} ends")
+
+
 def speaks(driver: Version, cuda: str) -> bool | None:
     """Whether a driver's own CUDA version is `cuda` or newer; None where no source names its branch."""
     minor = minor_of(cuda)

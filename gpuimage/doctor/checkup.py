@@ -1,0 +1,117 @@
+"""All of it in order: engines, GPU, what containers get of it, the network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gpuimage.doctor import certificates, network
+from gpuimage.doctor.driver import Driver, read_driver
+from gpuimage.doctor.engines import Engines, ask_engines, engine_lines
+from gpuimage.doctor.gpu import gpu_lines, works
+from gpuimage.doctor.host import Host
+from gpuimage.doctor.nvml import Nvml, ask
+from gpuimage.doctor.toolkit import container_lines
+from gpuimage.doctor.types import Checkup, Line
+from gpuimage.doctor.waiting import together
+from gpuimage.lock import lock_path, read_lock
+from gpuimage.plan import plan
+from gpuimage.spec import SpecFile
+
+_NVML_SECONDS = 15.0  # a GPU that hangs makes its library wait for good
+
+
+def doctor(
+    root: Path = Path("/"),
+    *,
+    engine: str = "auto",
+    host: str | None = None,
+    specs: Sequence[SpecFile] = (),
+    mirrors: Mapping[str, str] | None = None,
+    ca: Path | None = None,
+    offline: bool = False,
+    require: frozenset[str] = frozenset(),
+) -> Checkup:
+    """Look at a machine and say what it lacks for building images and for running them on a GPU.
+
+    `root` is where its files are: with another one than `/` no program and no library of this machine is asked, and
+    an engine only by `host`, a docker daemon's address. `specs` are the variants of a spec to be built here: their
+    size, mirrors, CA and index count. `mirrors` and `ca` add to those. `offline` asks no registry and no index.
+    Nothing that is missing raises; SpecError for a root that is no directory, for an engine that does not exist, and
+    for a spec that cannot be planned.
+    """
+    machine = Host(root)
+    size = _image_bytes(specs)
+    engines = ask_engines(engine, host) if machine.here or host else None
+    driver = read_driver(machine)
+    nvml = _nvml() if machine.here else None
+    lines = list(engine_lines(machine, engines, size)) if engines else [_not_asked()]
+    lines += _gpu(machine, driver, nvml, engines)
+    lines += _network(machine, engines, specs, mirrors or {}, ca, offline=offline)
+    chosen = engines.chosen.engine if engines and engines.chosen else None
+    return Checkup(root=str(root), engine=chosen, lines=tuple(lines), required=require)
+
+
+def _image_bytes(specs: Sequence[SpecFile]) -> int | None:
+    """The predicted size of the largest image, None where it cannot be told without an index."""
+    plans = (plan(file, read_lock(lock_path(file.path))) for file in specs)
+    return max((made.predicted_bytes[1] for made in plans if made.predicted_bytes), default=None)
+
+
+def _not_asked() -> Line:
+    return Line(
+        area="engine",
+        name="engine",
+        status="skipped",
+        seen="not asked",
+        why="only files are looked at below a root; --host names a daemon to ask",
+    )
+
+
+def _nvml() -> Nvml | None:
+    asked = together({"nvml": ask}, _NVML_SECONDS)
+    return asked["nvml"] if asked else Nvml(problem=f"no answer within {_NVML_SECONDS:g} seconds")
+
+
+def _gpu(machine: Host, driver: Driver, nvml: Nvml | None, engines: Engines | None) -> Iterator[Line]:
+    today = datetime.now(UTC).date().isoformat()
+    lines = list(gpu_lines(machine, driver, nvml, today))
+    yield from lines
+    if not driver.present and nvml is None:
+        why = "there is no GPU that it could give to containers"
+        yield Line(area="gpu", name="container toolkit", status="skipped", seen="not looked for", why=why)
+        return
+    chosen = engines.chosen if engines else None
+    asked = chosen.engine if chosen else next(iter(engines.asked)) if engines else _likely(machine)
+    version = (nvml.driver if nvml else None) or driver.version
+    yield from container_lines(machine, gpu_works=works(lines), driver=version, engine=asked, health=chosen)
+
+
+def _likely(machine: Host) -> str:
+    """The engine of a machine that is only looked at."""
+    return "podman" if machine.program("podman") and not machine.program("dockerd") else "docker"
+
+
+def _network(
+    machine: Host, engines: Engines | None, specs: Sequence[SpecFile], mirrors: Mapping[str, str], ca: Path | None,
+    *, offline: bool,
+) -> Iterator[Line]:  # fmt: skip
+    build = specs[0].spec.build if specs else None
+    given = ca or (specs[0].directory / build.ca if build and build.ca else None)
+    environment = os.environ if machine.here else {}
+    named = network.pip_certificate(machine, environment)
+    yield from certificates.ca_lines(machine, environment, named, str(given) if given else None)
+    if offline:
+        yield Line(area="network", name="network", status="skipped", seen="not asked", why="--offline")
+        return
+    details = engines.chosen.details if engines and engines.chosen else None
+    wanted = specs[0].spec.index if specs else ""
+    places = (
+        *network.registries(
+            {**(build.mirrors if build else {}), **mirrors}, details.mirrors if details else ()
+        ),
+        network.index(machine, environment, wanted if "://" in wanted else None),
+    )
+    yield from network.network_lines(places, given)

@@ -1,0 +1,270 @@
+"""Lines about the container engines of a machine: which answer, which a build takes, and where it keeps images."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from msgspec import Struct
+
+from gpuimage.doctor.host import Host
+from gpuimage.doctor.types import Line
+from gpuimage.engine import NAMES, Health, prune_command, required_disk, survey
+from gpuimage.tables import (
+    SizeFact,
+    Unknown,
+    base_size,
+    torch_files,
+    torch_release,
+    torch_set_bytes,
+    torch_versions,
+)
+from gpuimage.units import size
+
+_line = partial(Line, area="engine")
+_CONTAINERD = (
+    "/var/lib/containerd"  # where a daemon whose images lie with containerd keeps them, if nobody moved it
+)
+
+
+class Engines(Struct, frozen=True):
+    """The health of each engine that was asked, and the one that a build takes."""
+
+    asked: Mapping[str, Health]
+    chosen: Health | None
+
+
+def ask_engines(engine: str, host: str | None) -> Engines:
+    """Ask one engine, or with "auto" all of them; `host` is a docker daemon's address, and then only docker is asked."""
+    names = ("docker",) if engine == "auto" and host else NAMES[1:] if engine == "auto" else (engine,)
+    asked = {name: survey(name, host=host) for name in names}
+    return Engines(asked, next((health for health in asked.values() if health.available), None))
+
+
+def engine_lines(host: Host, engines: Engines, image_bytes: int | None) -> Iterator[Line]:
+    """Each engine, the one that is taken, its builder, storage and disk; `image_bytes` is the image to be built."""
+    for health in engines.asked.values():
+        yield _engine(host, health, engines.chosen)
+    chosen = engines.chosen
+    yield _taken(host, engines)
+    if chosen is None:
+        return
+    if chosen.engine == "docker":
+        yield _builder(host, chosen)
+    yield _storage(chosen)
+    yield from _disk(chosen, image_bytes)
+
+
+def _engine(host: Host, health: Health, chosen: Health | None) -> Line:
+    if health.available:
+        return _line(name=health.engine, status="ok", seen=_told(health))
+    mend = _mend(host, health)
+    if health.trouble == "absent" and not _installed(host, health.engine):
+        return _line(name=health.engine, status="skipped", seen="not installed")
+    return _line(
+        name=health.engine,
+        status="warning" if chosen else "missing",
+        seen=health.problem or "it does not answer",
+        why=f"{chosen.engine} serves instead" if chosen else "",
+        mend=mend,
+    )
+
+
+def _told(health: Health) -> str:
+    details = health.details
+    if details is None:
+        return str(health.version)
+    more = (
+        f"API {details.api}" if details.api else "",
+        f"cgroups {details.cgroups}" if details.cgroups else "",
+        "rootless" if details.rootless else "",
+    )
+    where = f" on {details.address}" if details.address else ""
+    said = ", ".join(part for part in more if part)
+    return f"{health.version}{where}{f' ({said})' if said else ''}"
+
+
+def _installed(host: Host, engine: str) -> bool:
+    return any(host.program(name) for name in (("dockerd", "docker") if engine == "docker" else (engine,)))
+
+
+def _mend(host: Host, health: Health) -> tuple[str, ...]:
+    """The commands for the trouble of an engine."""
+    if health.engine != "docker":
+        return (f"{health.engine} info",)
+    problem = health.problem or ""
+    if "unix://" not in problem:
+        return ("docker context ls",)
+    user = "unix:///run/user/" in problem
+    mends: dict[str | None, tuple[str, ...]] = {
+        "forbidden": (*host.commands("sudo usermod -aG docker $USER"), "newgrp docker"),
+        "silent": host.commands(host.service("restart", "docker", user=user)),
+        "old": host.install("engine")[0],
+    }
+    if health.trouble in mends:
+        return mends[health.trouble]
+    if host.program("dockerd") is None:
+        return host.install("engine")[0]
+    return host.commands(host.service("start", "docker", user=user))
+
+
+def _taken(host: Host, engines: Engines) -> Line:
+    if engines.chosen is not None:
+        asked = "what `--engine auto` takes" if len(engines.asked) > 1 else "what was asked for"
+        return _line(name="engine", status="ok", seen=f"{engines.chosen.engine}: {asked}")
+    tried = tuple(engines.asked.values())
+    nothing = not any(_installed(host, health.engine) for health in tried) and all(
+        health.trouble == "absent" for health in tried
+    )
+    if nothing:
+        commands, why = host.install("engine")
+        return _line(
+            name="engine",
+            status="missing",
+            seen=f"no {' or '.join(engines.asked)}",
+            why=why or "there is nothing to build with",
+            mend=commands,
+            stops="build",
+        )
+    present = next(
+        health for health in tried if health.trouble != "absent" or _installed(host, health.engine)
+    )
+    return _line(
+        name="engine",
+        status="missing",
+        seen=f"none of {', '.join(engines.asked)} answers"
+        if len(tried) > 1
+        else f"{present.engine} does not answer",
+        why="there is nothing to build with",
+        mend=_mend(host, present),
+        stops="build",
+    )
+
+
+def _builder(host: Host, health: Health) -> Line:
+    """BuildKit is there, else the daemon would not have been taken; the question is by which way."""
+    if "buildx" in health.features:
+        return _line(name="buildx", status="ok", seen="the docker CLI has it; BuildKit is the daemon's own")
+    commands: tuple[str, ...] = ()
+    why = ""
+    for package in ("docker-ce-buildx", "buildx") if _from_docker(host) else ("buildx",):
+        commands, why = host.install(package)
+        if commands:
+            break
+    return _line(
+        name="buildx",
+        status="warning",
+        seen="none: builds go through the daemon's BuildKit by the Engine API",
+        why=f"build secrets do not work that way{'' if commands else f'; {why}: https://docs.docker.com/go/buildx/'}",
+        mend=commands,
+    )
+
+
+def _from_docker(host: Host) -> bool:
+    """Whether the packages are Docker's own, and not the distribution's."""
+    return host.exists("/var/lib/dpkg/info/docker-ce.list") or (
+        host.system == "dnf" and host.exists("/etc/yum.repos.d/docker-ce.repo")
+    )
+
+
+def _storage(health: Health) -> Line:
+    details = health.details
+    driver = details.storage_driver if details else None
+    where = health.storage or "a place that the engine does not tell"
+    seen = f"{driver or 'driver not known'} in {where}"
+    if details and details.snapshotter:
+        seen += ", images with containerd"
+    if driver == "vfs":
+        return _line(
+            name="storage",
+            status="warning",
+            seen=seen,
+            why="vfs copies every layer whole: builds take many times their size; overlay does not",
+            mend=(f"{health.engine} info",),
+        )
+    return _line(name="storage", status="ok", seen=seen)
+
+
+# The disk
+
+
+class Room(Struct, frozen=True):
+    """What an image needs: bytes for a build, files; `least` is what not even a base fits into; `of` says which image."""
+
+    bytes: int
+    least: int
+    files: int
+    of: str
+
+
+def room(image_bytes: int | None) -> Room:
+    """The room for an image of known size, or for a slim base with the newest torch whose size was measured."""
+    base, files = base_size("python-slim"), torch_files()
+    least = base.low if isinstance(base, SizeFact) else 0
+    inodes = 0 if isinstance(files, Unknown) else files.files
+    if image_bytes is not None:
+        return Room(required_disk(image_bytes), least, inodes, f"this spec's image ({size(image_bytes)})")
+    for version in reversed(torch_versions()):
+        release = torch_release(version)
+        found = (
+            Unknown("") if isinstance(release, Unknown) else torch_set_bytes(version, release.default_variant)
+        )
+        if isinstance(found, SizeFact):
+            whole = found.high + (base.high if isinstance(base, SizeFact) else 0)
+            return Room(required_disk(whole), least, inodes, f"an image with torch {version} ({size(whole)})")
+    return Room(least, least, inodes, "a base image")
+
+
+def _disk(health: Health, image_bytes: int | None) -> Iterator[Line]:
+    if health.free_bytes is None or health.storage is None:
+        yield _line(
+            name="disk",
+            status="skipped",
+            seen="free space not known",
+            why="the engine's storage cannot be looked at from here",
+        )
+        return
+    places = (
+        (health.storage, _CONTAINERD) if health.details and health.details.snapshotter else (health.storage,)
+    )
+    for place in places:
+        try:
+            found = os.statvfs(place)
+        except OSError:
+            continue
+        yield _space(health.engine, place, found, room(image_bytes))
+
+
+def _space(engine: str, place: str, found: os.statvfs_result, need: Room) -> Line:
+    free, files = found.f_bavail * found.f_frsize, found.f_favail
+    prune = (
+        (f"{engine} system df", prune_command(engine)) if engine != "buildah" else (prune_command(engine),)
+    )
+    line = partial(_line, name="disk", mend=prune)
+    if free < need.least:
+        return line(
+            status="missing",
+            seen=f"{size(free)} free in {place}",
+            why=f"a slim base alone takes {size(need.least)}",
+            stops="build",
+        )
+    # btrfs and its like make inodes as they need them, and count none.
+    if found.f_files and files < need.files:
+        return line(
+            status="warning" if files else "missing",
+            seen=f"{files} inodes free in {place}",
+            why=f"torch and all that it needs have {need.files} files and directories",
+            stops=None if files else "build",
+        )
+    if free < need.bytes:
+        return line(
+            status="warning",
+            seen=f"{size(free)} free in {place}",
+            why=f"building {need.of} takes {size(need.bytes)}",
+        )
+    return _line(
+        name="disk",
+        status="ok",
+        seen=f"{size(free)} free in {place}; building {need.of} takes {size(need.bytes)}",
+    )

@@ -1,0 +1,310 @@
+"""Lines about the NVIDIA container toolkit, and whether an engine can give a GPU to a container."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from gpuimage import process
+from gpuimage.doctor.cdi import DIRECTORIES, CdiFile, read_cdi
+from gpuimage.doctor.driver import find_library
+from gpuimage.doctor.host import Host, quoted
+from gpuimage.doctor.types import Line
+from gpuimage.engine import Health
+from gpuimage.errors import UnavailableError
+from gpuimage.tables import docker_has, docker_since
+
+_line = partial(Line, area="gpu")
+_SECONDS = 10.0
+_SETTINGS = "/etc/nvidia-container-runtime/config.toml"
+
+
+class Toolkit(Struct, frozen=True):
+    """What is installed of the toolkit.
+
+    `hook` is what Docker's `--gpus` starts, by way of `cli`; `runtime` what `--runtime=nvidia` starts; `ctk` writes
+    settings and CDI files, whose hooks are `cdi_hook`.
+    """
+
+    version: str | None
+    ctk: bool
+    runtime: bool
+    hook: bool
+    cli: bool
+    cdi_hook: bool
+
+    @property
+    def installed(self) -> bool:
+        """Whether there is any part of it."""
+        return self.ctk or self.runtime or self.hook or self.cli
+
+
+class Daemon(Struct, frozen=True):
+    """Docker's daemon.json: `problem` where it cannot be read; `runtime` is the program of the runtime nvidia."""
+
+    path: str
+    problem: str | None = None
+    runtime: str | None = None
+
+
+def read_toolkit(host: Host) -> Toolkit:
+    """Look for the toolkit's programs, and for its version in a program's words or a file's name."""
+    has = {
+        name: host.program(name) is not None
+        for name in ("nvidia-ctk", "nvidia-container-runtime", "nvidia-container-cli", "nvidia-cdi-hook")
+    }
+    # The hook's older name is the toolkit's own.
+    hook = any(host.program(name) for name in ("nvidia-container-runtime-hook", "nvidia-container-toolkit"))
+    return Toolkit(
+        _version(host, ctk=has["nvidia-ctk"]), has["nvidia-ctk"], has["nvidia-container-runtime"], hook,
+        has["nvidia-container-cli"], has["nvidia-cdi-hook"],
+    )  # fmt: skip
+
+
+def _version(host: Host, *, ctk: bool) -> str | None:
+    said = ""
+    if host.here and ctk:
+        try:
+            said = process.run(["nvidia-ctk", "--version"], timeout=_SECONDS).stdout
+        except (UnavailableError, TimeoutError):
+            said = ""
+    path = find_library(host, "libnvidia-container.so.1")
+    said += f" version {host.resolve(path).name.removeprefix('libnvidia-container.so.')}" if path else ""
+    found = re.search(r"version (\d+\.\d+\.\d+\S*)", said)
+    return found[1] if found else None
+
+
+def read_daemon(host: Host, *, rootless: bool) -> Daemon | None:
+    """Read daemon.json; None where there is none, which is fine."""
+    own = host.here and rootless
+    path = str(Path("~/.config/docker/daemon.json").expanduser()) if own else "/etc/docker/daemon.json"
+    if not host.exists(path):
+        return None
+    try:
+        settings = json.loads(host.text(path) or "{}")
+        if not isinstance(settings, dict):
+            return Daemon(path, problem="it holds no JSON object")
+        runtimes = settings.get("runtimes") or {}
+        entry = runtimes.get("nvidia") if isinstance(runtimes, dict) else None
+        return Daemon(path, runtime=str(entry.get("path") or "") if isinstance(entry, dict) else None)
+    except json.JSONDecodeError as error:
+        return Daemon(path, problem=f"line {error.lineno}, column {error.colno}: {error.msg}")
+    except (OSError, RecursionError) as error:
+        return Daemon(path, problem=getattr(error, "strerror", None) or "it is nested too deep")
+
+
+def container_lines(
+    host: Host, *, gpu_works: bool, driver: str | None, engine: str, health: Health | None
+) -> Iterator[Line]:
+    """Whether an engine, docker, podman or buildah, can give a GPU to a container, and what that rests on.
+
+    `health` is what the engine said, None where it was not asked; `driver` the driver's version.
+    """
+    toolkit = read_toolkit(host)
+    rootless = bool(health and health.details and health.details.rootless)
+    daemon = read_daemon(host, rootless=rootless) if engine == "docker" else None
+    told = health.details.cdi_directories if health and health.details else ()
+    files = read_cdi(host, told or DIRECTORIES)
+    yield _installed(host, toolkit)
+    if engine == "docker":
+        yield _runtime(host, toolkit, daemon, health)
+    wanted = engine == "podman" or not toolkit.hook
+    if files or wanted:
+        yield _cdi(host, files, driver, wanted=wanted)
+    usable = any(_usable(file, driver) for file in files)
+    if not gpu_works:
+        yield _given(
+            seen="no: the GPU does not work on the machine itself", why="what is missing above comes first"
+        )
+    elif engine == "docker":
+        yield _docker(host, toolkit, health, usable=usable)
+    elif engine == "podman":
+        yield _podman(host, usable=usable)
+    else:
+        yield _given(
+            seen="no: buildah gives none",
+            why="GPU smoke tests need docker or podman",
+            mend=host.install("engine")[0],
+        )
+
+
+_given = partial(Line, area="gpu", name="GPU in containers", status="missing", stops="gpu")
+
+
+def _installed(host: Host, toolkit: Toolkit) -> Line:
+    if not toolkit.installed:
+        commands, why = host.install("container-toolkit")
+        return _line(
+            name="container toolkit",
+            status="missing",
+            seen="not installed",
+            why=why or "it puts the host's driver into containers",
+            mend=commands,
+        )
+    parts = {
+        "nvidia-ctk": toolkit.ctk, "runtime": toolkit.runtime, "hook": toolkit.hook, "nvidia-container-cli": toolkit.cli,
+    }  # fmt: skip
+    seen = f"{toolkit.version or 'version not known'}: {', '.join(name for name, there in parts.items() if there)}"
+    if toolkit.hook and not toolkit.cli:
+        return _line(
+            name="container toolkit",
+            status="missing",
+            seen=f"{seen}, but no nvidia-container-cli",
+            why="the hook starts it",
+            mend=host.install("container-toolkit")[0],
+        )
+    return _line(name="container toolkit", status="ok", seen=seen)
+
+
+def _runtime(host: Host, toolkit: Toolkit, daemon: Daemon | None, health: Health | None) -> Line:
+    """What the running daemon has, else what its settings say that it would have."""
+    details = health.details if health else None
+    user = bool(details and details.rootless)
+    restart = host.commands(host.service("restart", "docker", user=user))
+    broken = _broken_settings(host, toolkit, daemon) if daemon else None
+    if broken is not None:
+        return broken
+    line = partial(_line, name="docker runtime")
+    configured = daemon is not None and bool(daemon.runtime)
+    if details is None and daemon is not None and configured:
+        return line(status="ok", seen=f"nvidia, in {daemon.path}")
+    if details is not None and "nvidia" in details.runtimes:
+        return line(status="ok", seen="the daemon has nvidia")
+    if configured:
+        seen = "daemon.json names nvidia, but the running daemon does not have it"
+        return line(status="warning", seen=seen, why="it was started before", mend=restart)
+    if details is not None and details.devices:
+        return line(status="ok", seen="none; the daemon gives GPUs by CDI")
+    command = "nvidia-ctk runtime configure --runtime=docker"
+    command = f"{command} --config=$HOME/.config/docker/daemon.json" if user else f"sudo {command}"
+    return line(
+        status="warning",
+        seen=f"{'daemon.json names' if details is None else 'the daemon has'} no runtime nvidia",
+        why=_WHY_RUNTIME,
+        mend=(*host.commands(command), *restart),
+    )
+
+
+def _broken_settings(host: Host, toolkit: Toolkit, daemon: Daemon) -> Line | None:
+    line = partial(_line, name="docker runtime", status="missing")
+    if daemon.problem:
+        return line(
+            seen=f"{daemon.path}: {daemon.problem}",
+            why="the daemon does not start with it, and nvidia-ctk cannot change it",
+            mend=host.commands(f"sudo dockerd --validate --config-file={quoted(daemon.path)}"),
+        )
+    if daemon.runtime and not _there(host, daemon.runtime):
+        return line(
+            seen=f"{daemon.path} names {daemon.runtime}, which is not there",
+            why="containers with --runtime=nvidia do not start",
+            mend=() if toolkit.runtime else host.install("container-toolkit")[0],
+        )
+    return None
+
+
+_WHY_RUNTIME = "--runtime=nvidia fails, and gpuimage gives no GPU to its tests where the daemon names neither this nor CDI devices"
+
+
+def _there(host: Host, program: str) -> bool:
+    return host.exists(program) if program.startswith("/") else host.program(program) is not None
+
+
+def _usable(file: CdiFile, driver: str | None) -> bool:
+    return bool(file.devices) and not (driver and file.drivers and driver not in file.drivers)
+
+
+def _cdi(host: Host, files: tuple[CdiFile, ...], driver: str | None, *, wanted: bool) -> Line:
+    line = partial(_line, name="CDI")
+    first = files[0] if files else CdiFile("/etc/cdi/nvidia.yaml")
+    generate = host.commands(f"sudo nvidia-ctk cdi generate --output={quoted(first.path)}")
+    if not files:
+        return line(
+            status="missing",
+            seen="no CDI file of NVIDIA's GPUs",
+            why="podman, and docker without the hook, need one",
+            mend=generate,
+        )
+    bad = "missing" if wanted else "warning"
+    if first.problem or not first.devices:
+        return line(status=bad, seen=f"{first.path}: {first.problem or 'it names no device'}", mend=generate)
+    if not _usable(first, driver):
+        return line(
+            status=bad,
+            seen=f"{first.path} is of driver {', '.join(first.drivers)}, the driver is {driver}",
+            why="it was written before the driver was updated: what it mounts is gone",
+            mend=generate,
+        )
+    seen = f"{first.path}: {', '.join(f'nvidia.com/gpu={name}' for name in first.devices[:4])}{' …' if len(first.devices) > 4 else ''}"
+    if first.gone:
+        return line(
+            status="warning",
+            seen=f"{seen}; {first.gone[0]} is gone",
+            why=f"{len(first.gone)} of the files that it puts into containers are not there",
+            mend=generate,
+        )
+    return line(status="ok", seen=seen)
+
+
+def _docker(host: Host, toolkit: Toolkit, health: Health | None, *, usable: bool) -> Line:
+    details = health.details if health else None
+    settings = _settings(host)
+    if details and details.rootless and toolkit.hook and settings.get("no-cgroups") is not True:
+        return _given(
+            seen=f"no: {_SETTINGS} has no `no-cgroups = true`",
+            why="a rootless daemon may not change the cgroups of devices",
+            mend=host.commands("sudo nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place"),
+        )
+    version = health.version if health else None
+    enabled = details is None or bool(details.cdi_directories)
+    by_cdi = usable and enabled and docker_has("gpus-by-cdi", version)
+    if by_cdi and toolkit.cdi_hook:
+        return _given(status="ok", seen="docker run --gpus all, by CDI", stops=None)
+    if toolkit.hook and toolkit.cli:
+        if settings.get("mode") == "cdi":
+            return _given(
+                seen=f'not with --gpus: {_SETTINGS} sets mode = "cdi", which the hook refuses',
+                why="docker run --runtime=nvidia works",
+                mend=host.commands(
+                    "sudo nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto"
+                ),
+            )
+        return _given(status="ok", seen="docker run --gpus all, by the toolkit's hook", stops=None)
+    if usable and enabled:
+        return _given(
+            status="warning",
+            seen="not with --gpus; docker run --device nvidia.com/gpu=all works",
+            why=f"--gpus needs the hook, or Docker {docker_since('gpus-by-cdi')} with nvidia-cdi-hook; this is {version or 'not known'}",
+            mend=(*host.install("container-toolkit")[0], *host.commands(host.service("restart", "docker"))),
+        )
+    return _given(
+        seen="docker run --gpus fails: could not select device driver",
+        why="the daemon finds neither the toolkit's hook nor CDI devices",
+        mend=(*host.install("container-toolkit")[0], *host.commands(host.service("restart", "docker"))),
+    )
+
+
+def _settings(host: Host) -> dict[str, object]:
+    """The two settings of the toolkit that decide: its mode, and whether it leaves cgroups alone."""
+    try:
+        table = tomllib.loads(host.read(_SETTINGS) or "")
+    except tomllib.TOMLDecodeError:
+        return {}
+    runtime, cli = table.get("nvidia-container-runtime"), table.get("nvidia-container-cli")
+    found = {**(runtime if isinstance(runtime, dict) else {}), **(cli if isinstance(cli, dict) else {})}
+    return {key: found[key] for key in ("mode", "no-cgroups") if key in found}
+
+
+def _podman(host: Host, *, usable: bool) -> Line:
+    if usable:
+        return _given(status="ok", seen="podman run --device nvidia.com/gpu=all", stops=None)
+    return _given(
+        seen="podman run --device nvidia.com/gpu=all fails: unresolvable CDI devices",
+        why="there is no CDI file that fits the driver",
+        mend=host.commands("sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"),
+    )

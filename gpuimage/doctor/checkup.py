@@ -10,14 +10,16 @@ from pathlib import Path
 from gpuimage.doctor import certificates, network
 from gpuimage.doctor.driver import Driver, read_driver
 from gpuimage.doctor.engines import Engines, ask_engines, engine_lines
-from gpuimage.doctor.gpu import gpu_lines, works
+from gpuimage.doctor.fit import fit_lines, image_bytes
+from gpuimage.doctor.gpu import devices, gpu_lines, works
 from gpuimage.doctor.host import Host
 from gpuimage.doctor.nvml import Nvml, ask
+from gpuimage.doctor.settings import read_daemon, settings_line
 from gpuimage.doctor.toolkit import container_lines
 from gpuimage.doctor.types import Checkup, Line
 from gpuimage.doctor.waiting import together
 from gpuimage.lock import lock_path, read_lock
-from gpuimage.plan import plan
+from gpuimage.plan import Plan, plan
 from gpuimage.spec import SpecFile
 
 _NVML_SECONDS = 15.0  # a GPU that hangs makes its library wait for good
@@ -43,21 +45,16 @@ def doctor(
     for a spec that cannot be planned.
     """
     machine = Host(root)
-    size = _image_bytes(specs)
+    plans = [plan(file, read_lock(lock_path(file.path))) for file in specs]
     engines = ask_engines(engine, host) if machine.here or host else None
     driver = read_driver(machine)
     nvml = _nvml() if machine.here else None
-    lines = list(engine_lines(machine, engines, size)) if engines else [_not_asked()]
-    lines += _gpu(machine, driver, nvml, engines)
+    lines = list(engine_lines(machine, engines, image_bytes(plans))) if engines else [_not_asked()]
+    lines += _settings(machine, engines)
+    lines += _gpu(machine, driver, nvml, engines, plans)
     lines += _network(machine, engines, specs, mirrors or {}, ca, offline=offline)
     chosen = engines.chosen.engine if engines and engines.chosen else None
     return Checkup(root=str(root), engine=chosen, lines=tuple(lines), required=require)
-
-
-def _image_bytes(specs: Sequence[SpecFile]) -> int | None:
-    """The predicted size of the largest image, None where it cannot be told without an index."""
-    plans = (plan(file, read_lock(lock_path(file.path))) for file in specs)
-    return max((made.predicted_bytes[1] for made in plans if made.predicted_bytes), default=None)
 
 
 def _not_asked() -> Line:
@@ -70,12 +67,22 @@ def _not_asked() -> Line:
     )
 
 
+def _settings(machine: Host, engines: Engines | None) -> Iterator[Line]:
+    if engines is None or "docker" in engines.asked:
+        daemon = read_daemon(machine, rootless=False)
+        line = settings_line(machine, daemon) if daemon else None
+        if line is not None:
+            yield line
+
+
 def _nvml() -> Nvml | None:
     asked = together({"nvml": ask}, _NVML_SECONDS)
     return asked["nvml"] if asked else Nvml(problem=f"no answer within {_NVML_SECONDS:g} seconds")
 
 
-def _gpu(machine: Host, driver: Driver, nvml: Nvml | None, engines: Engines | None) -> Iterator[Line]:
+def _gpu(
+    machine: Host, driver: Driver, nvml: Nvml | None, engines: Engines | None, plans: Sequence[Plan]
+) -> Iterator[Line]:
     today = datetime.now(UTC).date().isoformat()
     lines = list(gpu_lines(machine, driver, nvml, today))
     yield from lines
@@ -87,6 +94,8 @@ def _gpu(machine: Host, driver: Driver, nvml: Nvml | None, engines: Engines | No
     asked = chosen.engine if chosen else next(iter(engines.asked)) if engines else _likely(machine)
     version = (nvml.driver if nvml else None) or driver.version
     yield from container_lines(machine, gpu_works=works(lines), driver=version, engine=asked, health=chosen)
+    if version is not None:
+        yield from fit_lines(machine, plans, version, devices(driver, nvml))
 
 
 def _likely(machine: Host) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from gpuimage.doctor.host import Host
+from gpuimage.doctor.host import Host, quoted
 from gpuimage.doctor.types import Line
 from gpuimage.engine import NAMES, Health, prune_command, required_disk, survey
 from gpuimage.tables import (
@@ -23,6 +23,7 @@ from gpuimage.tables import (
 from gpuimage.units import size
 
 _line = partial(Line, area="engine")
+_SOCKETS = ("unix:///var/run/docker.sock", "unix:///run/docker.sock")  # those of the service
 _CONTAINERD = (
     "/var/lib/containerd"  # where a daemon whose images lie with containerd keeps them, if nobody moved it
 )
@@ -51,7 +52,8 @@ def engine_lines(host: Host, engines: Engines, image_bytes: int | None) -> Itera
     if chosen is None:
         return
     if chosen.engine == "docker":
-        yield _builder(host, chosen)
+        yield _line(name="BuildKit", status="ok", seen="the daemon's own")
+        yield _buildx(host, chosen)
     yield _storage(chosen)
     yield from _disk(chosen, image_bytes)
 
@@ -59,15 +61,14 @@ def engine_lines(host: Host, engines: Engines, image_bytes: int | None) -> Itera
 def _engine(host: Host, health: Health, chosen: Health | None) -> Line:
     if health.available:
         return _line(name=health.engine, status="ok", seen=_told(health))
-    mend = _mend(host, health)
-    if health.trouble == "absent" and not _installed(host, health.engine):
+    if not _installed(host, health):
         return _line(name=health.engine, status="skipped", seen="not installed")
     return _line(
         name=health.engine,
         status="warning" if chosen else "missing",
         seen=health.problem or "it does not answer",
         why=f"{chosen.engine} serves instead" if chosen else "",
-        mend=mend,
+        mend=_mend(host, health),
     )
 
 
@@ -85,39 +86,40 @@ def _told(health: Health) -> str:
     return f"{health.version}{where}{f' ({said})' if said else ''}"
 
 
-def _installed(host: Host, engine: str) -> bool:
-    return any(host.program(name) for name in (("dockerd", "docker") if engine == "docker" else (engine,)))
+def _installed(host: Host, health: Health) -> bool:
+    """Whether an engine is there, if only its program; dockerd is in no user's PATH."""
+    if health.engine == "docker":
+        return health.trouble != "absent" or any(map(host.program, ("dockerd", "docker")))
+    return health.trouble != "absent"
 
 
 def _mend(host: Host, health: Health) -> tuple[str, ...]:
     """The commands for the trouble of an engine."""
     if health.engine != "docker":
         return (f"{health.engine} info",)
-    problem = health.problem or ""
-    if "unix://" not in problem:
+    address = (health.details.address if health.details else None) or ""
+    if not address.startswith("unix://"):
         return ("docker context ls",)
-    user = "unix:///run/user/" in problem
-    mends: dict[str | None, tuple[str, ...]] = {
-        "forbidden": (*host.commands("sudo usermod -aG docker $USER"), "newgrp docker"),
-        "silent": host.commands(host.service("restart", "docker", user=user)),
-        "old": host.install("engine")[0],
-    }
-    if health.trouble in mends:
-        return mends[health.trouble]
-    if host.program("dockerd") is None:
+    if health.trouble == "forbidden":
+        return (*host.commands("sudo usermod -aG docker $USER"), "newgrp docker")
+    if health.trouble == "old" or host.program("dockerd") is None:
         return host.install("engine")[0]
-    return host.commands(host.service("start", "docker", user=user))
+    return host.commands(_start(host, address, again=health.trouble == "silent"))
+
+
+def _start(host: Host, address: str, *, again: bool) -> str:
+    user = address.startswith("unix:///run/user/")
+    if user or address in _SOCKETS:
+        return host.service("restart" if again else "start", "docker", user=user)
+    return f"docker --host={quoted(address)} info" if again else f"sudo dockerd --host={quoted(address)}"
 
 
 def _taken(host: Host, engines: Engines) -> Line:
     if engines.chosen is not None:
         asked = "what `--engine auto` takes" if len(engines.asked) > 1 else "what was asked for"
         return _line(name="engine", status="ok", seen=f"{engines.chosen.engine}: {asked}")
-    tried = tuple(engines.asked.values())
-    nothing = not any(_installed(host, health.engine) for health in tried) and all(
-        health.trouble == "absent" for health in tried
-    )
-    if nothing:
+    present = next((health for health in engines.asked.values() if _installed(host, health)), None)
+    if present is None:
         commands, why = host.install("engine")
         return _line(
             name="engine",
@@ -127,25 +129,19 @@ def _taken(host: Host, engines: Engines) -> Line:
             mend=commands,
             stops="build",
         )
-    present = next(
-        health for health in tried if health.trouble != "absent" or _installed(host, health.engine)
-    )
     return _line(
         name="engine",
         status="missing",
-        seen=f"none of {', '.join(engines.asked)} answers"
-        if len(tried) > 1
-        else f"{present.engine} does not answer",
+        seen=f"{present.engine} is there, but does not serve",
         why="there is nothing to build with",
         mend=_mend(host, present),
         stops="build",
     )
 
 
-def _builder(host: Host, health: Health) -> Line:
-    """BuildKit is there, else the daemon would not have been taken; the question is by which way."""
+def _buildx(host: Host, health: Health) -> Line:
     if "buildx" in health.features:
-        return _line(name="buildx", status="ok", seen="the docker CLI has it; BuildKit is the daemon's own")
+        return _line(name="buildx", status="ok", seen="the docker CLI has it")
     commands: tuple[str, ...] = ()
     why = ""
     for package in ("docker-ce-buildx", "buildx") if _from_docker(host) else ("buildx",):

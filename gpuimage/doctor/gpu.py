@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
@@ -39,7 +40,8 @@ def gpu_lines(host: Host, driver: Driver, nvml: Nvml | None, day: str) -> Iterat
         yield _nodes(host, driver)
     if nvml is not None and nvml.problem:
         yield _nvml_problem(host, nvml.problem)
-    yield from _gpus(driver, nvml)
+    counted = Counter(devices(driver, nvml))
+    yield from (_device(device, count) for device, count in counted.items())
     version = (nvml.driver if nvml else None) or driver.version
     if version is not None and parse_driver(version) is not None:
         yield _speaks(version, nvml.cuda if nvml else None)
@@ -216,26 +218,24 @@ def _nvml_problem(host: Host, problem: str) -> Line:
 # The GPUs, and what the driver is good for
 
 
-def _gpus(driver: Driver, nvml: Nvml | None) -> Iterator[Line]:
-    devices = nvml.devices if nvml else ()
-    for device in devices or tuple(Device(model, None, None) for model in driver.models):
-        yield _device(device)
+def devices(driver: Driver, nvml: Nvml | None) -> tuple[Device, ...]:
+    """The GPUs: as the driver's library names them, else as its kernel module does."""
+    return (nvml.devices if nvml else ()) or tuple(Device(model, None, None) for model in driver.models)
 
 
-def _device(device: Device) -> Line:
+def _device(device: Device, count: int) -> Line:
+    line = partial(_line, name="GPU")
+    name = device.name if count == 1 else f"{count} × {device.name}"
     memory = f", {size(device.memory)}" if device.memory else ""
     if device.capability:
-        return _line(
-            name="GPU", status="ok", seen=f"{device.name}, compute capability {device.capability}{memory}"
-        )
+        return line(status="ok", seen=f"{name}, compute capability {device.capability}{memory}")
     known = gpu(device.name)
     if isinstance(known, Gpu):
         said = f"compute capability {known.capability} by the tables"
-        return _line(name="GPU", status="ok", seen=f"{device.name}, {said}{memory}")
-    return _line(
-        name="GPU",
+        return line(status="ok", seen=f"{name}, {said}{memory}")
+    return line(
         status="warning",
-        seen=f"{device.name}, compute capability not known",
+        seen=f"{name}, compute capability not known",
         why=known.reason,
         mend=("nvidia-smi --query-gpu=name,compute_cap --format=csv",),
     )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -15,6 +13,7 @@ from gpuimage import process
 from gpuimage.doctor.cdi import DIRECTORIES, CdiFile, read_cdi
 from gpuimage.doctor.driver import find_library
 from gpuimage.doctor.host import Host, quoted
+from gpuimage.doctor.settings import Daemon, read_daemon
 from gpuimage.doctor.types import Line
 from gpuimage.engine import Health
 from gpuimage.errors import UnavailableError
@@ -22,6 +21,7 @@ from gpuimage.tables import docker_has, docker_since
 
 _line = partial(Line, area="gpu")
 _SECONDS = 10.0
+_GENERATE = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 _SETTINGS = "/etc/nvidia-container-runtime/config.toml"
 
 
@@ -43,14 +43,6 @@ class Toolkit(Struct, frozen=True):
     def installed(self) -> bool:
         """Whether there is any part of it."""
         return self.ctk or self.runtime or self.hook or self.cli
-
-
-class Daemon(Struct, frozen=True):
-    """Docker's daemon.json: `problem` where it cannot be read; `runtime` is the program of the runtime nvidia."""
-
-    path: str
-    problem: str | None = None
-    runtime: str | None = None
 
 
 def read_toolkit(host: Host) -> Toolkit:
@@ -80,25 +72,6 @@ def _version(host: Host, *, ctk: bool) -> str | None:
     return found[1] if found else None
 
 
-def read_daemon(host: Host, *, rootless: bool) -> Daemon | None:
-    """Read daemon.json; None where there is none, which is fine."""
-    own = host.here and rootless
-    path = str(Path("~/.config/docker/daemon.json").expanduser()) if own else "/etc/docker/daemon.json"
-    if not host.exists(path):
-        return None
-    try:
-        settings = json.loads(host.text(path) or "{}")
-        if not isinstance(settings, dict):
-            return Daemon(path, problem="it holds no JSON object")
-        runtimes = settings.get("runtimes") or {}
-        entry = runtimes.get("nvidia") if isinstance(runtimes, dict) else None
-        return Daemon(path, runtime=str(entry.get("path") or "") if isinstance(entry, dict) else None)
-    except json.JSONDecodeError as error:
-        return Daemon(path, problem=f"line {error.lineno}, column {error.colno}: {error.msg}")
-    except (OSError, RecursionError) as error:
-        return Daemon(path, problem=getattr(error, "strerror", None) or "it is nested too deep")
-
-
 def container_lines(
     host: Host, *, gpu_works: bool, driver: str | None, engine: str, health: Health | None
 ) -> Iterator[Line]:
@@ -111,41 +84,44 @@ def container_lines(
     daemon = read_daemon(host, rootless=rootless) if engine == "docker" else None
     told = health.details.cdi_directories if health and health.details else ()
     files = read_cdi(host, told or DIRECTORIES)
-    yield _installed(host, toolkit)
-    if engine == "docker":
-        yield _runtime(host, toolkit, daemon, health)
-    wanted = engine == "podman" or not toolkit.hook
-    if files or wanted:
-        yield _cdi(host, files, driver, wanted=wanted)
-    usable = any(_usable(file, driver) for file in files)
+    yield _installed(host, toolkit, engine, rootless=rootless)
+    broken = daemon is not None and daemon.problem is not None
+    if toolkit.installed and engine == "docker" and not broken:
+        yield _runtime(host, daemon, health)
+    if files or (toolkit.installed and (engine == "podman" or not toolkit.hook)):
+        yield _cdi(host, files, driver, wanted=engine == "podman" or not toolkit.hook)
     if not gpu_works:
         yield _given(
-            seen="no: the GPU does not work on the machine itself", why="what is missing above comes first"
+            status="skipped",
+            seen="not judged",
+            why="the GPU must work on the machine itself first",
+            stops=None,
         )
+    elif broken and health is None:
+        yield _given(seen="no: the docker daemon does not start", why="its settings are broken")
     elif engine == "docker":
-        yield _docker(host, toolkit, health, usable=usable)
+        yield _docker(host, toolkit, health, files, driver)
     elif engine == "podman":
-        yield _podman(host, usable=usable)
+        yield _podman(host, usable=any(_usable(file, driver) for file in files))
     else:
-        yield _given(
-            seen="no: buildah gives none",
-            why="GPU smoke tests need docker or podman",
-            mend=host.install("engine")[0],
-        )
+        why = "GPU smoke tests need docker or podman"
+        yield _given(seen="no: buildah gives none", why=why, mend=host.install("engine")[0])
 
 
 _given = partial(Line, area="gpu", name="GPU in containers", status="missing", stops="gpu")
 
 
-def _installed(host: Host, toolkit: Toolkit) -> Line:
+def _installed(host: Host, toolkit: Toolkit, engine: str, *, rootless: bool) -> Line:
     if not toolkit.installed:
         commands, why = host.install("container-toolkit")
+        then = _configure(host, user=rootless) if engine == "docker" else host.commands(_GENERATE)
         return _line(
             name="container toolkit",
             status="missing",
             seen="not installed",
             why=why or "it puts the host's driver into containers",
-            mend=commands,
+            mend=(*commands, *then) if commands else (),
+            stops="gpu",
         )
     parts = {
         "nvidia-ctk": toolkit.ctk, "runtime": toolkit.runtime, "hook": toolkit.hook, "nvidia-container-cli": toolkit.cli,
@@ -158,54 +134,48 @@ def _installed(host: Host, toolkit: Toolkit) -> Line:
             seen=f"{seen}, but no nvidia-container-cli",
             why="the hook starts it",
             mend=host.install("container-toolkit")[0],
+            stops="gpu",
         )
     return _line(name="container toolkit", status="ok", seen=seen)
 
 
-def _runtime(host: Host, toolkit: Toolkit, daemon: Daemon | None, health: Health | None) -> Line:
+def _configure(host: Host, *, user: bool) -> tuple[str, ...]:
+    """The commands that give Docker the runtime nvidia; a rootless daemon has settings of its own."""
+    command = "nvidia-ctk runtime configure --runtime=docker"
+    command = f"{command} --config=$HOME/.config/docker/daemon.json" if user else f"sudo {command}"
+    return host.commands(command, host.service("restart", "docker", user=user))
+
+
+def _runtime(host: Host, daemon: Daemon | None, health: Health | None) -> Line:
     """What the running daemon has, else what its settings say that it would have."""
     details = health.details if health else None
     user = bool(details and details.rootless)
-    restart = host.commands(host.service("restart", "docker", user=user))
-    broken = _broken_settings(host, toolkit, daemon) if daemon else None
-    if broken is not None:
-        return broken
     line = partial(_line, name="docker runtime")
     configured = daemon is not None and bool(daemon.runtime)
+    if daemon is not None and daemon.runtime and not _there(host, daemon.runtime):
+        return line(
+            status="missing",
+            seen=f"{daemon.path} names {daemon.runtime}, which is not there",
+            why="containers with --runtime=nvidia do not start",
+            mend=host.install("container-toolkit")[0],
+        )
     if details is None and daemon is not None and configured:
         return line(status="ok", seen=f"nvidia, in {daemon.path}")
     if details is not None and "nvidia" in details.runtimes:
         return line(status="ok", seen="the daemon has nvidia")
     if configured:
         seen = "daemon.json names nvidia, but the running daemon does not have it"
-        return line(status="warning", seen=seen, why="it was started before", mend=restart)
+        return line(
+            status="warning", seen=seen, why="it was started before", mend=_configure(host, user=user)[1:]
+        )
     if details is not None and details.devices:
         return line(status="ok", seen="none; the daemon gives GPUs by CDI")
-    command = "nvidia-ctk runtime configure --runtime=docker"
-    command = f"{command} --config=$HOME/.config/docker/daemon.json" if user else f"sudo {command}"
     return line(
         status="warning",
         seen=f"{'daemon.json names' if details is None else 'the daemon has'} no runtime nvidia",
         why=_WHY_RUNTIME,
-        mend=(*host.commands(command), *restart),
+        mend=_configure(host, user=user),
     )
-
-
-def _broken_settings(host: Host, toolkit: Toolkit, daemon: Daemon) -> Line | None:
-    line = partial(_line, name="docker runtime", status="missing")
-    if daemon.problem:
-        return line(
-            seen=f"{daemon.path}: {daemon.problem}",
-            why="the daemon does not start with it, and nvidia-ctk cannot change it",
-            mend=host.commands(f"sudo dockerd --validate --config-file={quoted(daemon.path)}"),
-        )
-    if daemon.runtime and not _there(host, daemon.runtime):
-        return line(
-            seen=f"{daemon.path} names {daemon.runtime}, which is not there",
-            why="containers with --runtime=nvidia do not start",
-            mend=() if toolkit.runtime else host.install("container-toolkit")[0],
-        )
-    return None
 
 
 _WHY_RUNTIME = "--runtime=nvidia fails, and gpuimage gives no GPU to its tests where the daemon names neither this nor CDI devices"
@@ -251,7 +221,9 @@ def _cdi(host: Host, files: tuple[CdiFile, ...], driver: str | None, *, wanted: 
     return line(status="ok", seen=seen)
 
 
-def _docker(host: Host, toolkit: Toolkit, health: Health | None, *, usable: bool) -> Line:
+def _docker(
+    host: Host, toolkit: Toolkit, health: Health | None, files: tuple[CdiFile, ...], driver: str | None
+) -> Line:
     details = health.details if health else None
     settings = _settings(host)
     if details and details.rootless and toolkit.hook and settings.get("no-cgroups") is not True:
@@ -260,33 +232,52 @@ def _docker(host: Host, toolkit: Toolkit, health: Health | None, *, usable: bool
             why="a rootless daemon may not change the cgroups of devices",
             mend=host.commands("sudo nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place"),
         )
-    version = health.version if health else None
     enabled = details is None or bool(details.cdi_directories)
-    by_cdi = usable and enabled and docker_has("gpus-by-cdi", version)
-    if by_cdi and toolkit.cdi_hook:
-        return _given(status="ok", seen="docker run --gpus all, by CDI", stops=None)
-    if toolkit.hook and toolkit.cli:
-        if settings.get("mode") == "cdi":
-            return _given(
-                seen=f'not with --gpus: {_SETTINGS} sets mode = "cdi", which the hook refuses',
-                why="docker run --runtime=nvidia works",
-                mend=host.commands(
-                    "sudo nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto"
-                ),
-            )
-        return _given(status="ok", seen="docker run --gpus all, by the toolkit's hook", stops=None)
-    if usable and enabled:
+    if files and enabled:
+        found = _docker_by_cdi(host, toolkit, health, files, driver)
+        if found is not None:
+            return found
+    if toolkit.hook and toolkit.cli and settings.get("mode") == "cdi":
         return _given(
-            status="warning",
-            seen="not with --gpus; docker run --device nvidia.com/gpu=all works",
-            why=f"--gpus needs the hook, or Docker {docker_since('gpus-by-cdi')} with nvidia-cdi-hook; this is {version or 'not known'}",
-            mend=(*host.install("container-toolkit")[0], *host.commands(host.service("restart", "docker"))),
+            seen=f'not with --gpus: {_SETTINGS} sets mode = "cdi", which the hook refuses',
+            why="docker run --runtime=nvidia works",
+            mend=host.commands("sudo nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto"),
         )
+    if toolkit.hook and toolkit.cli:
+        return _given(status="ok", seen="docker run --gpus all, by the toolkit's hook", stops=None)
     return _given(
         seen="docker run --gpus fails: could not select device driver",
         why="the daemon finds neither the toolkit's hook nor CDI devices",
-        mend=(*host.install("container-toolkit")[0], *host.commands(host.service("restart", "docker"))),
+        mend=(
+            *host.install("container-toolkit")[0],
+            *_configure(host, user=bool(details and details.rootless)),
+        ),
     )
+
+
+def _docker_by_cdi(
+    host: Host, toolkit: Toolkit, health: Health | None, files: tuple[CdiFile, ...], driver: str | None
+) -> Line | None:
+    """What CDI files mean for `--gpus`; None where they mean nothing, because the hook serves."""
+    version = health.version if health else None
+    usable = any(_usable(file, driver) for file in files)
+    if docker_has("gpus-by-cdi", version) and toolkit.cdi_hook:
+        if usable:
+            return _given(status="ok", seen="docker run --gpus all, by CDI", stops=None)
+        return _given(
+            seen="docker run --gpus fails: the CDI file does not fit the driver",
+            why=f"since Docker {docker_since('gpus-by-cdi')}, --gpus takes CDI before the toolkit's hook",
+            mend=host.commands(_GENERATE),
+        )
+    if usable and not toolkit.hook:
+        return _given(
+            status="warning",
+            seen="not with --gpus; docker run --device nvidia.com/gpu=all works",
+            why=f"--gpus needs the toolkit's hook, or Docker {docker_since('gpus-by-cdi')} and nvidia-cdi-hook; "
+            f"this is Docker {version or 'of a version that is not known'}",
+            mend=(*host.install("container-toolkit")[0], *host.commands(host.service("restart", "docker"))),
+        )
+    return None
 
 
 def _settings(host: Host) -> dict[str, object]:
@@ -306,5 +297,5 @@ def _podman(host: Host, *, usable: bool) -> Line:
     return _given(
         seen="podman run --device nvidia.com/gpu=all fails: unresolvable CDI devices",
         why="there is no CDI file that fits the driver",
-        mend=host.commands("sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"),
+        mend=host.commands(_GENERATE),
     )

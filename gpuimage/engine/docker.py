@@ -85,6 +85,7 @@ class DockerEngine:
                 f"{problem.what.removeprefix('docker: ')}: {problem.why}",
                 problem.hint,
                 trouble=problem.trouble if isinstance(problem, api.NoAnswerError) else "silent",
+                details=Details(address=self.host),
             )
         info = self._daemon()
         storage = str(info.get("DockerRootDir") or "") or None

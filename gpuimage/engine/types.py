@@ -37,7 +37,7 @@ class Details:
 class Health:
     """The state of an engine; `free_bytes` is the space where it keeps images (None: not known).
 
-    `trouble` is the kind of the `problem` of one that is not available; `details` are there where it answered.
+    `trouble` is the kind of the `problem` of one that is not available; `details` are there where it answered, and a daemon's address in any case.
     """
 
     engine: str

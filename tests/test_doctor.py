@@ -6,22 +6,29 @@ The trees follow NVIDIA's packages: names and contents of files below /proc, /sy
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpuimage.doctor import Checkup, Line, doctor
 from gpuimage.doctor.driver import read_driver
 from gpuimage.doctor.gpu import gpu_lines
 from gpuimage.doctor.host import Host
 from gpuimage.doctor.nvml import Device, Nvml
+from gpuimage.doctor.toolkit import container_lines
+from gpuimage.engine import Details, Health
 from gpuimage.errors import SpecError
 from gpuimage.spec import load_spec
+from gpuimage.tables import docker_has
 from tests.conftest import Command
 from tests.machines import LIBRARIES, OS, TOOLKIT, Machine, healthy
 
@@ -29,7 +36,7 @@ README = Path(__file__).parent.parent / "README.md"
 
 
 def look(machine: Machine, **options: object) -> Checkup:
-    return doctor(machine.root, offline=True, **options)  # type: ignore[arg-type]
+    return doctor(machine.root, offline=True, day="2026-12-02", **options)  # type: ignore[arg-type]
 
 
 def named(found: Checkup, name: str) -> Line:
@@ -45,9 +52,9 @@ def broken(found: Checkup) -> dict[str, str]:
 # --- the driver -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("os", sorted(set(OS) - {"arch"}))
-def test_nothing_is_missing_on_a_machine_whose_gpu_works(tmp_path: Path, os: str) -> None:
-    found = look(healthy(tmp_path, os))
+@pytest.mark.parametrize("system", sorted(set(OS) - {"arch"}))
+def test_nothing_is_missing_on_a_machine_whose_gpu_works(tmp_path: Path, system: str) -> None:
+    found = look(healthy(tmp_path, system))
     assert broken(found) == {}
     assert found.can_use_gpu
     assert named(found, "driver").seen == "580.95.05, open kernel module"
@@ -89,7 +96,7 @@ def test_a_module_without_libraries_is_told_beside_its_version(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("os", "command"),
+    ("system", "command"),
     [
         ("ubuntu", "sudo ubuntu-drivers install"),
         ("debian", "sudo apt-get install -y linux-headers-amd64 nvidia-driver"),
@@ -99,9 +106,9 @@ def test_a_module_without_libraries_is_told_beside_its_version(tmp_path: Path) -
     ],
 )
 def test_a_card_without_a_driver_gets_the_command_of_its_distribution(
-    tmp_path: Path, os: str, command: str
+    tmp_path: Path, system: str, command: str
 ) -> None:
-    line = named(look(Machine(tmp_path, os).bus()), "driver")
+    line = named(look(Machine(tmp_path, system).bus()), "driver")
     assert (line.status, line.stops, line.mend[0]) == ("missing", "gpu", command)
 
 
@@ -289,13 +296,13 @@ def test_nvml_is_never_loaded_for_another_machines_files(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("os", "first"),
+    ("system", "first"),
     [("ubuntu", "gpgkey"), ("debian", "gpgkey"), ("rocky", "/etc/yum.repos.d/"), ("leap", "sudo zypper ar ")],
 )
 def test_a_missing_toolkit_is_installed_set_up_and_the_daemon_restarted(
-    tmp_path: Path, os: str, first: str
+    tmp_path: Path, system: str, first: str
 ) -> None:
-    machine = Machine(tmp_path, os).bus().module("580.95.05").libraries("580.95.05").nodes()
+    machine = Machine(tmp_path, system).bus().module("580.95.05").libraries("580.95.05").nodes()
     line = named(look(machine), "container toolkit")
     assert (line.status, line.stops) == ("missing", "gpu")
     assert first in line.mend[0]
@@ -405,6 +412,55 @@ def test_a_hook_without_the_program_that_it_starts_is_missing(tmp_path: Path) ->
     assert named(look(machine), "container toolkit").status == "missing"
 
 
+def served(machine: Machine, version: str, details: Details) -> dict[str, Line]:
+    """What a daemon means for the GPUs of a machine, by what it would say of itself."""
+    health = Health("docker", version, available=True, details=details)
+    lines = container_lines(
+        Host(machine.root), gpu_works=True, driver="580.95.05", engine="docker", health=health
+    )
+    return {line.name: line for line in lines}
+
+
+def test_since_docker_29_2_cdi_comes_before_the_hook(tmp_path: Path) -> None:
+    machine, cdi = healthy(tmp_path), Details(cdi_directories=("/etc/cdi",), runtimes=("nvidia", "runc"))
+    machine.cdi("580.95.05")
+    assert served(machine, "29.2.0", cdi)["GPU in containers"].seen == "docker run --gpus all, by CDI"
+    assert "hook" in served(machine, "28.2.2", cdi)["GPU in containers"].seen
+    machine.cdi("535.129.03")
+    line = served(machine, "29.2.0", cdi)["GPU in containers"]
+    assert (line.status, line.stops) == ("missing", "gpu")
+    assert "does not fit the driver" in line.seen
+    assert served(machine, "28.2.2", cdi)["GPU in containers"].status == "ok"
+
+
+def test_a_daemon_that_was_started_before_its_settings_changed_is_started_again(tmp_path: Path) -> None:
+    line = served(healthy(tmp_path), "28.2.2", Details(runtimes=("runc",)))["docker runtime"]
+    assert (line.status, line.mend) == ("warning", ("sudo systemctl restart docker",))
+
+
+def test_a_rootless_daemon_needs_the_toolkit_to_leave_cgroups_alone(tmp_path: Path) -> None:
+    machine, rootless = healthy(tmp_path), Details(rootless=True, runtimes=("nvidia",))
+    line = served(machine, "28.2.2", rootless)["GPU in containers"]
+    assert line.mend == ("sudo nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place",)
+    machine.write("/etc/nvidia-container-runtime/config.toml", "[nvidia-container-cli]\nno-cgroups = true\n")
+    assert served(machine, "28.2.2", rootless)["GPU in containers"].status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("version", "has"),
+    [
+        ("20.10.24+dfsg1", False),
+        ("29.1.5", False),
+        ("29.2.0-1~ubuntu.24.04", True),
+        ("30.0", True),
+        ("dev", None),
+        (None, None),
+    ],
+)
+def test_a_dockers_version_is_read_as_distributions_write_it(version: str | None, has: bool | None) -> None:
+    assert docker_has("gpus-by-cdi", version) is has
+
+
 # --- a spec on this machine -----------------------------------------------------------------------------------------
 
 
@@ -434,9 +490,31 @@ def test_loops_fifos_directories_and_garbage_are_survived(tmp_path: Path) -> Non
     machine.write("/etc/ld.so.conf", "include /etc/ld.so.conf\ninclude /etc/*\n")
     machine.place("/etc/cdi/nvidia.yaml").mkdir()
     machine.place("/proc/driver/nvidia/gpus/0/information").mkdir()
-    __import__("os").mkfifo(machine.place("/etc/pip.conf"))
+    os.mkfifo(machine.place("/etc/pip.conf"))
     machine.link("/etc/pki", "/etc/pki/../pki")
     assert named(look(machine), "driver").status in ("ok", "missing")
+
+
+READ = (
+    "/etc/os-release", "/etc/ld.so.conf", "/etc/docker/daemon.json", "/etc/cdi/nvidia.yaml", "/etc/cdi/nvidia.json",
+    "/etc/nvidia-container-runtime/config.toml", "/etc/pip.conf", "/proc/driver/nvidia/version",
+    "/proc/driver/nvidia/gpus/0000:01:00.0/information", "/sys/module/nvidia/version",
+    "/sys/bus/pci/devices/0000:01:00.0/vendor", "/usr/local/share/ca-certificates/a.crt",
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    files=st.dictionaries(
+        st.sampled_from(READ), st.binary(max_size=60) | st.text(max_size=60).map(str.encode)
+    )
+)
+def test_whatever_the_files_hold_there_is_an_answer(files: dict[str, bytes]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        machine = healthy(Path(folder))
+        for path, content in files.items():
+            machine.write(path, content)
+        assert look(machine).lines
 
 
 def test_links_never_leave_the_root(tmp_path: Path) -> None:
@@ -495,7 +573,7 @@ def test_the_readme_shows_what_doctor_says(tmp_path: Path, run: Command) -> None
     shown = next(
         body for kind, body in re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL) if kind == "console"
     )
-    machine = healthy(tmp_path, version="580.95.05").module("580.82.07").cdi("580.82.07")
+    machine = healthy(tmp_path, version="535.154.05").module("535.129.03").cdi("535.129.03")
     first, rest = shown.split("\n", 1)
     assert first == "$ gpuimage doctor --root /mnt/gpu-host --offline"
     assert run("--root", str(machine.root), "--offline")[1] == rest

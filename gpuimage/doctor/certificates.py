@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import re
 import ssl
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -13,6 +13,7 @@ from msgspec import Struct
 from gpuimage.doctor.host import Host, quoted
 from gpuimage.doctor.types import Line
 
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----[\s!-~]+?-----END CERTIFICATE-----", re.ASCII)
 _line = partial(Line, area="network", name="CA")
 
 VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE")
@@ -32,26 +33,25 @@ class Bundle(Struct, frozen=True):
 
     path: str
     by: str
-    certificates: int = 0
     expired: int = 0
     problem: str | None = None
 
 
 def read_bundle(host: Host, path: str, by: str) -> Bundle:
-    """Read a bundle of certificates as TLS libraries do."""
+    """Read a bundle of certificates as TLS libraries do; what stands around them may be anything."""
     try:
-        text = host.text(path)
+        blocks = _PEM.findall(host.text(path))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.load_verify_locations(cadata=text)
-    except OSError as error:  # ssl.SSLError is one of them
-        said = error.reason if isinstance(error, ssl.SSLError) else error.strerror
-        return Bundle(path, by, problem=str(said or "it holds no certificate").replace("_", " ").lower())
-    except ValueError:
-        return Bundle(path, by, problem="it holds no certificate")
-    found = context.get_ca_certs()
+        if not blocks:
+            return Bundle(path, by, problem="it holds no certificate")
+        context.load_verify_locations(cadata="\n".join(blocks))
+    except ssl.SSLError as error:
+        return Bundle(path, by, problem=f"a certificate in it is broken ({error.reason or error})")
+    except OSError as error:
+        return Bundle(path, by, problem=error.strerror or str(error))
     now = time()
-    expired = sum(ssl.cert_time_to_seconds(str(one["notAfter"])) < now for one in found if "notAfter" in one)
-    return Bundle(path, by, text.count("-----BEGIN CERTIFICATE-----"), expired)
+    ends = [str(one["notAfter"]) for one in context.get_ca_certs() if "notAfter" in one]
+    return Bundle(path, by, expired=sum(ssl.cert_time_to_seconds(end) < now for end in ends))
 
 
 def ca_lines(
@@ -70,11 +70,7 @@ def ca_lines(
     for anchor in anchors:
         if anchor.problem or anchor.expired:
             yield _dead_anchor(host, anchor)
-    own = [
-        one
-        for one in (*anchors, *bundles)
-        if not one.problem and one.path not in _SYSTEM and one.by != "--ca"
-    ]
+    own = [one for one in (*anchors, *bundles) if not one.problem and one.path not in _SYSTEM]
     if not own:
         yield _line(status="ok", seen="no company's certificate is set up")
     elif given:
@@ -113,7 +109,7 @@ def _broken(bundle: Bundle) -> Line:
         status="missing",
         seen=f"{bundle.by} names {bundle.path}: {bundle.problem}",
         why="pip, curl and gpuimage itself cannot open a TLS connection with it",
-        mend=(f"unset {bundle.by}",) if bundle.by in os.environ else ("pip config debug",),
+        mend=(f"unset {bundle.by}",) if bundle.by in VARIABLES else ("pip config debug",),
     )
 
 

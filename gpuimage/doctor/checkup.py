@@ -18,6 +18,7 @@ from gpuimage.doctor.settings import read_daemon, settings_line
 from gpuimage.doctor.toolkit import container_lines
 from gpuimage.doctor.types import Checkup, Line
 from gpuimage.doctor.waiting import together
+from gpuimage.errors import Location, SpecError
 from gpuimage.lock import lock_path, read_lock
 from gpuimage.plan import Plan, plan
 from gpuimage.spec import SpecFile
@@ -35,14 +36,16 @@ def doctor(
     ca: Path | None = None,
     offline: bool = False,
     require: frozenset[str] = frozenset(),
+    day: str | None = None,
 ) -> Checkup:
     """Look at a machine and say what it lacks for building images and for running them on a GPU.
 
     `root` is where its files are: with another one than `/` no program and no library of this machine is asked, and
     an engine only by `host`, a docker daemon's address. `specs` are the variants of a spec to be built here: their
     size, mirrors, CA and index count. `mirrors` and `ca` add to those. `offline` asks no registry and no index.
-    Nothing that is missing raises; SpecError for a root that is no directory, for an engine that does not exist, and
-    for a spec that cannot be planned.
+    `day`, `2026-12-01`, decides whether support of the driver has ended; today, where it is None.
+    Nothing that is missing raises; SpecError for a root that is no directory, a CA bundle that cannot be used, and an
+    engine that does not exist; what planning raises, for a spec that cannot be planned.
     """
     machine = Host(root)
     plans = [plan(file, read_lock(lock_path(file.path))) for file in specs]
@@ -51,7 +54,7 @@ def doctor(
     nvml = _nvml() if machine.here else None
     lines = list(engine_lines(machine, engines, image_bytes(plans))) if engines else [_not_asked()]
     lines += _settings(machine, engines)
-    lines += _gpu(machine, driver, nvml, engines, plans)
+    lines += _gpu(machine, driver, nvml, engines, plans, day)
     lines += _network(machine, engines, specs, mirrors or {}, ca, offline=offline)
     chosen = engines.chosen.engine if engines and engines.chosen else None
     return Checkup(root=str(root), engine=chosen, lines=tuple(lines), required=require)
@@ -81,9 +84,14 @@ def _nvml() -> Nvml | None:
 
 
 def _gpu(
-    machine: Host, driver: Driver, nvml: Nvml | None, engines: Engines | None, plans: Sequence[Plan]
+    machine: Host,
+    driver: Driver,
+    nvml: Nvml | None,
+    engines: Engines | None,
+    plans: Sequence[Plan],
+    day: str | None,
 ) -> Iterator[Line]:
-    today = datetime.now(UTC).date().isoformat()
+    today = day or datetime.now(UTC).date().isoformat()
     lines = list(gpu_lines(machine, driver, nvml, today))
     yield from lines
     if not driver.present and nvml is None:
@@ -93,7 +101,9 @@ def _gpu(
     chosen = engines.chosen if engines else None
     asked = chosen.engine if chosen else next(iter(engines.asked)) if engines else _likely(machine)
     version = (nvml.driver if nvml else None) or driver.version
-    yield from container_lines(machine, gpu_works=works(lines), driver=version, engine=asked, health=chosen)
+    # What goes into containers are the libraries; after an update they are newer than the module that runs.
+    libraries = (driver.cuda.version if driver.cuda else None) or version
+    yield from container_lines(machine, gpu_works=works(lines), driver=libraries, engine=asked, health=chosen)
     if version is not None:
         yield from fit_lines(machine, plans, version, devices(driver, nvml))
 
@@ -103,12 +113,20 @@ def _likely(machine: Host) -> str:
     return "podman" if machine.program("podman") and not machine.program("dockerd") else "docker"
 
 
+def _usable(bundle: Path) -> None:
+    found = certificates.read_bundle(Host(Path("/")), str(bundle.absolute()), "--ca")
+    if found.problem:
+        raise SpecError(f"this CA bundle cannot be used: {found.problem}", where=Location(bundle))
+
+
 def _network(
     machine: Host, engines: Engines | None, specs: Sequence[SpecFile], mirrors: Mapping[str, str], ca: Path | None,
     *, offline: bool,
 ) -> Iterator[Line]:  # fmt: skip
     build = specs[0].spec.build if specs else None
     given = ca or (specs[0].directory / build.ca if build and build.ca else None)
+    if given is not None:
+        _usable(given)
     environment = os.environ if machine.here else {}
     named = network.pip_certificate(machine, environment)
     yield from certificates.ca_lines(machine, environment, named, str(given) if given else None)

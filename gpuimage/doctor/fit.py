@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from gpuimage.arch import ArchError, ComputeCapability
-from gpuimage.doctor.host import Host, quoted
+from gpuimage.doctor.host import Host
 from gpuimage.doctor.nvml import Device
 from gpuimage.doctor.types import Line
 from gpuimage.plan import Plan

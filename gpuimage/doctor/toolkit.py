@@ -77,7 +77,7 @@ def container_lines(
 ) -> Iterator[Line]:
     """Whether an engine, docker, podman or buildah, can give a GPU to a container, and what that rests on.
 
-    `health` is what the engine said, None where it was not asked; `driver` the driver's version.
+    `health` is what the engine said, None where it was not asked; `driver` the version of the driver's libraries.
     """
     toolkit = read_toolkit(host)
     rootless = bool(health and health.details and health.details.rootless)

@@ -52,9 +52,9 @@ def _told(line: Line, width: int) -> list[str]:
 
 
 def _sentences(found: Checkup) -> list[str]:
-    by = f", by {found.engine}" if found.engine else ""
+    possible = f"possible, by {found.engine}" if found.engine else "not judged, no engine was asked"
     return [
-        f"building images: {_because(found.stopped('build')) or 'possible' + by}",
+        f"building images: {_because(found.stopped('build')) or possible}",
         f"a GPU in containers: {_because(found.stopped('gpu')) or 'possible'}",
     ]
 

@@ -351,6 +351,13 @@ def test_broken_settings_of_docker_are_told_with_their_place(
     assert not found.can_use_gpu
 
 
+@pytest.mark.parametrize("text", ["", " \n", "\ufeff{}", '{"runtimes": null}', '{"runtimes": []}'])
+def test_settings_that_the_daemon_takes_are_no_trouble(tmp_path: Path, text: str) -> None:
+    found = look(healthy(tmp_path).write("/etc/docker/daemon.json", text))
+    assert not [line for line in found.lines if line.name == "docker settings"]
+    assert named(found, "docker runtime").status == "warning"
+
+
 def test_cdi_alone_serves_device_and_says_what_gpus_needs(tmp_path: Path) -> None:
     machine = Machine(tmp_path).bus().module("580.95.05").libraries("580.95.05").nodes()
     found = look(machine.toolkit(programs=("nvidia-ctk", "nvidia-cdi-hook")).cdi("580.95.05"))
@@ -433,6 +440,22 @@ def test_since_docker_29_2_cdi_comes_before_the_hook(tmp_path: Path) -> None:
     assert served(machine, "28.2.2", cdi)["GPU in containers"].status == "ok"
 
 
+def test_a_daemon_on_another_machine_is_not_judged_by_the_files_of_this_one(tmp_path: Path) -> None:
+    lines = served(healthy(tmp_path), "29.2.0", Details(address="tcp://10.0.0.1:2376", runtimes=("runc",)))
+    assert list(lines) == ["GPU in containers"]
+    assert lines["GPU in containers"].status == "skipped"
+
+
+def test_of_two_cdi_files_the_later_directory_counts(tmp_path: Path) -> None:
+    machine, cdi = (
+        healthy(tmp_path),
+        Details(cdi_directories=("/etc/cdi", "/var/run/cdi"), runtimes=("nvidia",)),
+    )
+    machine.cdi("535.129.03").cdi("580.95.05", "/var/run/cdi/nvidia.yaml")
+    assert served(machine, "29.2.0", cdi)["CDI"].seen.startswith("/var/run/cdi/nvidia.yaml")
+    assert served(machine, "29.2.0", cdi)["GPU in containers"].status == "ok"
+
+
 def test_a_daemon_that_was_started_before_its_settings_changed_is_started_again(tmp_path: Path) -> None:
     line = served(healthy(tmp_path), "28.2.2", Details(runtimes=("runc",)))["docker runtime"]
     assert (line.status, line.mend) == ("warning", ("sudo systemctl restart docker",))
@@ -503,7 +526,7 @@ READ = (
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     files=st.dictionaries(
         st.sampled_from(READ), st.binary(max_size=60) | st.text(max_size=60).map(str.encode)

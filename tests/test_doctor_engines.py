@@ -20,6 +20,7 @@ import pytest
 from gpuimage.doctor import Checkup, Line, doctor
 from gpuimage.doctor import host as host_module
 from gpuimage.doctor.engines import room
+from gpuimage.errors import SpecError
 from gpuimage.tables import SizeFact, torch_set_bytes
 from tests.conftest import Command
 from tests.lab import LabError, daemon
@@ -66,6 +67,18 @@ def test_without_any_engine_one_is_installed_and_the_rest_is_told(bare: Path) ->
         or "ID=ubuntu" in Path("/etc/os-release").read_text()
     ):
         assert "apt-get install -y docker.io" in line.mend[0]
+
+
+@pytest.mark.parametrize("name", ["podman", "buildah"])
+def test_an_engine_that_was_asked_for_is_the_one_to_be_installed(bare: Path, name: str) -> None:
+    line = named(doctor(offline=True, engine=name), "engine")
+    assert line.seen == f"no {name}"
+    assert all(command.endswith(f"install -y {name}") for command in line.mend)
+
+
+def test_an_engine_that_does_not_exist_is_a_mistake_of_the_user() -> None:
+    with pytest.raises(SpecError, match="kaniko"):
+        doctor(offline=True, engine="kaniko")
 
 
 def test_a_daemon_that_is_installed_and_not_started_is_started(bare: Path) -> None:

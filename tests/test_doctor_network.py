@@ -240,9 +240,13 @@ def test_a_bundle_that_a_variable_names_is_a_companys_unless_it_is_the_systems(t
     machine = (
         Machine(tmp_path / "m").write("/opt/ca.pem", pem).write("/etc/ssl/certs/ca-certificates.crt", pem)
     )
+    machine.link("/opt/system.pem", "/etc/ssl/certs/ca-certificates.crt").write(
+        "/opt/certifi/cacert.pem", pem
+    )
     [line] = told(machine, {"SSL_CERT_FILE": "/opt/ca.pem"})
     assert line.mend == ("gpuimage build --ca /opt/ca.pem spec.yaml",)
-    assert told(machine, {"SSL_CERT_FILE": "/etc/ssl/certs/ca-certificates.crt"})[0].status == "ok"
+    for path in ("/etc/ssl/certs/ca-certificates.crt", "/opt/system.pem", "/opt/certifi/cacert.pem"):
+        assert told(machine, {"SSL_CERT_FILE": path})[0].status == "ok"
 
 
 @pytest.mark.parametrize(

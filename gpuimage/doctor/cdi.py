@@ -13,6 +13,7 @@ from gpuimage.doctor.host import Host
 DIRECTORIES = ("/etc/cdi", "/var/run/cdi")
 """Where engines look, unless they are told otherwise."""
 
+_KIND = "nvidia.com/gpu"
 _DRIVER_FILE = re.compile(r"(?:^|/)lib(?:cuda|nvidia-ml)\.so\.(\d{3}(?:\.\d+)+)$")
 
 
@@ -30,7 +31,7 @@ class CdiFile(Struct, frozen=True):
 
 
 def read_cdi(host: Host, directories: Iterable[str] = DIRECTORIES) -> tuple[CdiFile, ...]:
-    """Read every file about NVIDIA's GPUs in the directories."""
+    """Read every file about NVIDIA's GPUs in the directories; a device of a later directory is the one that counts."""
     found = []
     for folder in directories:
         for name in host.names(folder):
@@ -49,7 +50,7 @@ def _read(host: Host, path: str) -> CdiFile | None:
     except (OSError, yaml.YAMLError, RecursionError, ValueError) as error:
         named = "nvidia" in path
         return CdiFile(path, problem=" ".join(str(error).split())) if named else None
-    if not isinstance(spec, dict) or not str(spec.get("kind") or "").startswith("nvidia.com/"):
+    if not isinstance(spec, dict) or spec.get("kind") != _KIND:
         return None
     devices = _dicts(spec.get("devices"))
     edits = [spec.get("containerEdits"), *(device.get("containerEdits") for device in devices)]

@@ -23,6 +23,7 @@ _ANCHORS = ("/usr/local/share/ca-certificates", "/etc/pki/ca-trust/source/anchor
 _SYSTEM = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 )
@@ -70,7 +71,7 @@ def ca_lines(
     for anchor in anchors:
         if anchor.problem or anchor.expired:
             yield _dead_anchor(host, anchor)
-    own = [one for one in (*anchors, *bundles) if not one.problem and one.path not in _SYSTEM]
+    own = [one for one in (*anchors, *bundles) if not one.problem and not _public(host, one.path)]
     if not own:
         yield _line(status="ok", seen="no company's certificate is set up")
     elif given:
@@ -82,6 +83,12 @@ def ca_lines(
             why="steps of a build do not know it: where it signs the traffic, downloads in them fail",
             mend=(f"gpuimage build --ca {quoted(_whole(host, own))} spec.yaml",),
         )
+
+
+def _public(host: Host, path: str) -> bool:
+    """Whether a bundle is the system's, or that of certifi or conda, and so no company's."""
+    system = {host.resolve(name) for name in _SYSTEM}
+    return host.resolve(path) in system or path.endswith(("/certifi/cacert.pem", "/ssl/cacert.pem"))
 
 
 def _named(bundles: list[Bundle]) -> str:
@@ -114,13 +121,10 @@ def _broken(bundle: Bundle) -> Line:
 
 
 def _dead_anchor(host: Host, anchor: Bundle) -> Line:
-    update = {"apt": "sudo update-ca-certificates --fresh"}.get(host.system or "", "sudo update-ca-trust")
-    said = anchor.problem or "it has expired"
-    if host.system == "zypper":
-        update = "sudo update-ca-certificates"
+    updates = {"apt": "sudo update-ca-certificates --fresh", "zypper": "sudo update-ca-certificates"}
     return _line(
         status="warning",
-        seen=f"{anchor.path}: {said}",
+        seen=f"{anchor.path}: {anchor.problem or 'it has expired'}",
         why="ask for the new one, put it in its place, and update the system's bundle",
-        mend=host.commands(update),
+        mend=host.commands(updates.get(host.system or "", "sudo update-ca-trust")),
     )

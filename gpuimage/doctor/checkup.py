@@ -47,7 +47,7 @@ def doctor(
     Nothing that is missing raises; SpecError for a root that is no directory, a CA bundle that cannot be used, and an
     engine that does not exist; what planning raises, for a spec that cannot be planned.
     """
-    machine = Host(root)
+    machine, bundle = Host(root), _given_ca(specs, ca)
     plans = [plan(file, read_lock(lock_path(file.path))) for file in specs]
     engines = ask_engines(engine, host) if machine.here or host else None
     driver = read_driver(machine)
@@ -55,7 +55,7 @@ def doctor(
     lines = list(engine_lines(machine, engines, image_bytes(plans))) if engines else [_not_asked()]
     lines += _settings(machine, engines)
     lines += _gpu(machine, driver, nvml, engines, plans, day)
-    lines += _network(machine, engines, specs, mirrors or {}, ca, offline=offline)
+    lines += _network(machine, engines, specs, mirrors or {}, bundle, offline=offline)
     chosen = engines.chosen.engine if engines and engines.chosen else None
     return Checkup(root=str(root), engine=chosen, lines=tuple(lines), required=require)
 
@@ -72,8 +72,8 @@ def _not_asked() -> Line:
 
 def _settings(machine: Host, engines: Engines | None) -> Iterator[Line]:
     if engines is None or "docker" in engines.asked:
-        daemon = read_daemon(machine, rootless=False)
-        line = settings_line(machine, daemon) if daemon else None
+        serves = engines is not None and engines.asked["docker"].available
+        line = settings_line(machine, read_daemon(machine, rootless=False), serves=serves)
         if line is not None:
             yield line
 
@@ -113,10 +113,14 @@ def _likely(machine: Host) -> str:
     return "podman" if machine.program("podman") and not machine.program("dockerd") else "docker"
 
 
-def _usable(bundle: Path) -> None:
-    found = certificates.read_bundle(Host(Path("/")), str(bundle.absolute()), "--ca")
-    if found.problem:
-        raise SpecError(f"this CA bundle cannot be used: {found.problem}", where=Location(bundle))
+def _given_ca(specs: Sequence[SpecFile], ca: Path | None) -> Path | None:
+    """The bundle that a build would get; SpecError where it cannot be used."""
+    own = specs[0].spec.build.ca if specs else None
+    given = ca or (specs[0].directory / own if own else None)
+    found = certificates.read_bundle(Host(Path("/")), str(given.absolute()), "--ca") if given else None
+    if given and found and found.problem:
+        raise SpecError(f"this CA bundle cannot be used: {found.problem}", where=Location(given))
+    return given
 
 
 def _network(
@@ -124,12 +128,9 @@ def _network(
     *, offline: bool,
 ) -> Iterator[Line]:  # fmt: skip
     build = specs[0].spec.build if specs else None
-    given = ca or (specs[0].directory / build.ca if build and build.ca else None)
-    if given is not None:
-        _usable(given)
     environment = os.environ if machine.here else {}
     named = network.pip_certificate(machine, environment)
-    yield from certificates.ca_lines(machine, environment, named, str(given) if given else None)
+    yield from certificates.ca_lines(machine, environment, named, str(ca) if ca else None)
     if offline:
         yield Line(area="network", name="network", status="skipped", seen="not asked", why="--offline")
         return
@@ -141,4 +142,4 @@ def _network(
         ),
         network.index(machine, environment, wanted if "://" in wanted else None),
     )
-    yield from network.network_lines(places, given)
+    yield from network.network_lines(places, ca)

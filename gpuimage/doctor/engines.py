@@ -120,11 +120,12 @@ def _taken(host: Host, engines: Engines) -> Line:
         return _line(name="engine", status="ok", seen=f"{engines.chosen.engine}: {asked}")
     present = next((health for health in engines.asked.values() if _installed(host, health)), None)
     if present is None:
-        commands, why = host.install("engine")
+        names = tuple(engines.asked)
+        commands, why = host.install("engine" if "docker" in names else names[0])
         return _line(
             name="engine",
             status="missing",
-            seen=f"no {' or '.join(engines.asked)}",
+            seen=f"no {' or '.join(names)}",
             why=why or "there is nothing to build with",
             mend=commands,
             stops="build",

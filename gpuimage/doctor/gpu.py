@@ -114,12 +114,9 @@ def _not_loaded(host: Host, driver: Driver) -> Line:
 
 def _not_installed(host: Host, driver: Driver) -> Line:
     commands, why = _install(host)
-    devices = (
-        f"{driver.pci} NVIDIA device{'s' if driver.pci > 1 else ''} on the PCI bus"
-        if driver.pci
-        else "device nodes"
-    )
-    return _missing(name="driver", seen=f"none; {devices}", why=why, mend=commands)
+    plural = "s" if driver.pci > 1 else ""
+    seen = f"none, and {driver.pci} NVIDIA device{plural} on the PCI bus" if driver.pci else "none"
+    return _missing(name="driver", seen=seen, why=why, mend=commands)
 
 
 def _install(host: Host) -> tuple[tuple[str, ...], str]:

@@ -26,7 +26,8 @@ def read_daemon(host: Host, *, rootless: bool) -> Daemon | None:
     if not host.exists(path):
         return None
     try:
-        settings = json.loads(host.text(path) or "{}")
+        # The daemon takes an empty file, and one with a byte order mark.
+        settings = json.loads(host.text(path).removeprefix("\ufeff").strip() or "{}")
         if not isinstance(settings, dict):
             return Daemon(path, problem="it holds no JSON object")
         runtimes = settings.get("runtimes") or {}
@@ -34,19 +35,21 @@ def read_daemon(host: Host, *, rootless: bool) -> Daemon | None:
         return Daemon(path, runtime=str(entry.get("path") or "") if isinstance(entry, dict) else None)
     except json.JSONDecodeError as error:
         return Daemon(path, problem=f"line {error.lineno}, column {error.colno}: {error.msg}")
+    except PermissionError:
+        return Daemon(path)  # the daemon may read what this user may not
     except (OSError, RecursionError) as error:
         return Daemon(path, problem=getattr(error, "strerror", None) or "it is nested too deep")
 
 
-def settings_line(host: Host, daemon: Daemon) -> Line | None:
-    """A line about settings with which the daemon does not start; None where they are well."""
-    if daemon.problem is None:
+def settings_line(host: Host, daemon: Daemon | None, *, serves: bool) -> Line | None:
+    """A line about settings with which the daemon does not start, though one may still serve; None where they are well."""
+    if daemon is None or daemon.problem is None:
         return None
     return Line(
         area="engine",
         name="docker settings",
-        status="missing",
+        status="warning" if serves else "missing",
         seen=f"{daemon.path}: {daemon.problem}",
-        why="the daemon does not start with it, and nvidia-ctk cannot change it",
+        why="a daemon does not start with these, and nvidia-ctk cannot change them",
         mend=host.commands(f"sudo dockerd --validate --config-file={quoted(daemon.path)}"),
     )

@@ -23,6 +23,7 @@ _line = partial(Line, area="gpu")
 _SECONDS = 10.0
 _GENERATE = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 _SETTINGS = "/etc/nvidia-container-runtime/config.toml"
+_WHY_RUNTIME = "--runtime=nvidia fails, and gpuimage gives no GPU to its tests where the daemon names neither this nor CDI devices"
 
 
 class Toolkit(Struct, frozen=True):
@@ -79,17 +80,28 @@ def container_lines(
 
     `health` is what the engine said, None where it was not asked; `driver` the version of the driver's libraries.
     """
+    address = health.details.address if health and health.details else None
+    if address is not None and not address.startswith("unix://"):
+        yield _given(
+            status="skipped",
+            seen=f"not judged, the daemon is on another machine ({address})",
+            why="its GPUs and its toolkit count: run gpuimage doctor there",
+            stops=None,
+        )
+        return
     toolkit = read_toolkit(host)
     rootless = bool(health and health.details and health.details.rootless)
     daemon = read_daemon(host, rootless=rootless) if engine == "docker" else None
     told = health.details.cdi_directories if health and health.details else ()
-    files = read_cdi(host, told or DIRECTORIES)
+    # Of several files the last one counts, where they are of the same devices.
+    file = next(iter(reversed(read_cdi(host, told or DIRECTORIES))), None)
+    wanted = engine == "podman" or not toolkit.hook
     yield _installed(host, toolkit, engine, rootless=rootless)
     broken = daemon is not None and daemon.problem is not None
     if toolkit.installed and engine == "docker" and not broken:
         yield _runtime(host, daemon, health)
-    if files or (toolkit.installed and (engine == "podman" or not toolkit.hook)):
-        yield _cdi(host, files, driver, wanted=engine == "podman" or not toolkit.hook)
+    if file or (toolkit.installed and wanted):
+        yield _cdi(host, file, driver, wanted=wanted)
     if not gpu_works:
         yield _given(
             status="skipped",
@@ -100,9 +112,9 @@ def container_lines(
     elif broken and health is None:
         yield _given(seen="no: the docker daemon does not start", why="its settings are broken")
     elif engine == "docker":
-        yield _docker(host, toolkit, health, files, driver)
+        yield _docker(host, toolkit, health, file, driver)
     elif engine == "podman":
-        yield _podman(host, usable=any(_usable(file, driver) for file in files))
+        yield _podman(host, usable=_usable(file, driver))
     else:
         why = "GPU smoke tests need docker or podman"
         yield _given(seen="no: buildah gives none", why=why, mend=host.install("engine")[0])
@@ -178,51 +190,42 @@ def _runtime(host: Host, daemon: Daemon | None, health: Health | None) -> Line:
     )
 
 
-_WHY_RUNTIME = "--runtime=nvidia fails, and gpuimage gives no GPU to its tests where the daemon names neither this nor CDI devices"
-
-
 def _there(host: Host, program: str) -> bool:
     return host.exists(program) if program.startswith("/") else host.program(program) is not None
 
 
-def _usable(file: CdiFile, driver: str | None) -> bool:
-    return bool(file.devices) and not (driver and file.drivers and driver not in file.drivers)
+def _usable(file: CdiFile | None, driver: str | None) -> bool:
+    """Whether a file names devices, and mounts libraries of the driver that is there."""
+    return bool(file and file.devices) and not (
+        file and driver and file.drivers and driver not in file.drivers
+    )
 
 
-def _cdi(host: Host, files: tuple[CdiFile, ...], driver: str | None, *, wanted: bool) -> Line:
-    line = partial(_line, name="CDI")
-    first = files[0] if files else CdiFile("/etc/cdi/nvidia.yaml")
-    generate = host.commands(f"sudo nvidia-ctk cdi generate --output={quoted(first.path)}")
-    if not files:
+def _cdi(host: Host, file: CdiFile | None, driver: str | None, *, wanted: bool) -> Line:
+    """The CDI file; where it is not `wanted`, because the hook serves, what is wrong with it is a warning."""
+    path = file.path if file else "/etc/cdi/nvidia.yaml"
+    mend = host.commands(f"sudo nvidia-ctk cdi generate --output={quoted(path)}")
+    line = partial(_line, name="CDI", status="missing" if wanted else "warning", mend=mend)
+    if file is None:
+        why = "podman, and docker without the toolkit's hook, need one"
+        return line(seen="no CDI file of NVIDIA's GPUs", why=why)
+    if file.problem or not file.devices:
+        return line(seen=f"{path}: {file.problem or 'it names no device'}", why="no engine can use it")
+    if not _usable(file, driver):
         return line(
-            status="missing",
-            seen="no CDI file of NVIDIA's GPUs",
-            why="podman, and docker without the hook, need one",
-            mend=generate,
-        )
-    bad = "missing" if wanted else "warning"
-    if first.problem or not first.devices:
-        return line(status=bad, seen=f"{first.path}: {first.problem or 'it names no device'}", mend=generate)
-    if not _usable(first, driver):
-        return line(
-            status=bad,
-            seen=f"{first.path} is of driver {', '.join(first.drivers)}, the driver is {driver}",
+            seen=f"{path} is of driver {', '.join(file.drivers)}, the driver is {driver}",
             why="it was written before the driver was updated: what it mounts is gone",
-            mend=generate,
         )
-    seen = f"{first.path}: {', '.join(f'nvidia.com/gpu={name}' for name in first.devices[:4])}{' …' if len(first.devices) > 4 else ''}"
-    if first.gone:
-        return line(
-            status="warning",
-            seen=f"{seen}; {first.gone[0]} is gone",
-            why=f"{len(first.gone)} of the files that it puts into containers are not there",
-            mend=generate,
-        )
-    return line(status="ok", seen=seen)
+    names = ", ".join(f"nvidia.com/gpu={name}" for name in file.devices[:4])
+    seen = f"{path}: {names}{' …' if len(file.devices) > 4 else ''}"
+    if file.gone:
+        why = f"{len(file.gone)} of the files that it puts into containers are not there"
+        return line(status="warning", seen=f"{seen}; {file.gone[0]} is gone", why=why)
+    return _line(name="CDI", status="ok", seen=seen)
 
 
 def _docker(
-    host: Host, toolkit: Toolkit, health: Health | None, files: tuple[CdiFile, ...], driver: str | None
+    host: Host, toolkit: Toolkit, health: Health | None, file: CdiFile | None, driver: str | None
 ) -> Line:
     details = health.details if health else None
     settings = _settings(host)
@@ -233,8 +236,8 @@ def _docker(
             mend=host.commands("sudo nvidia-ctk config --set nvidia-container-cli.no-cgroups --in-place"),
         )
     enabled = details is None or bool(details.cdi_directories)
-    if files and enabled:
-        found = _docker_by_cdi(host, toolkit, health, files, driver)
+    if file and enabled:
+        found = _docker_by_cdi(host, toolkit, health, usable=_usable(file, driver))
         if found is not None:
             return found
     if toolkit.hook and toolkit.cli and settings.get("mode") == "cdi":
@@ -255,12 +258,9 @@ def _docker(
     )
 
 
-def _docker_by_cdi(
-    host: Host, toolkit: Toolkit, health: Health | None, files: tuple[CdiFile, ...], driver: str | None
-) -> Line | None:
-    """What CDI files mean for `--gpus`; None where they mean nothing, because the hook serves."""
+def _docker_by_cdi(host: Host, toolkit: Toolkit, health: Health | None, *, usable: bool) -> Line | None:
+    """What a CDI file means for `--gpus`; None where it means nothing."""
     version = health.version if health else None
-    usable = any(_usable(file, driver) for file in files)
     if docker_has("gpus-by-cdi", version) and toolkit.cdi_hook:
         if usable:
             return _given(status="ok", seen="docker run --gpus all, by CDI", stops=None)

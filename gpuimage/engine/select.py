@@ -18,8 +18,7 @@ def select_engine(name: str = "auto", *, host: str | None = None) -> Engine:
     `host` is a docker daemon's address; given, "auto" tries no other engine. Raises UnavailableError with
     what was tried and one fix each, SpecError for a name that is none.
     """
-    if name not in NAMES:
-        raise SpecError(f"there is no engine `{name}`", hint=f"one of {', '.join(NAMES)}")
+    _check(name)
     wanted = ("docker",) if name == "auto" and host else NAMES[1:] if name == "auto" else (name,)
     tried: list[tuple[str, str, str]] = []
     for candidate in wanted:
@@ -38,7 +37,11 @@ def select_engine(name: str = "auto", *, host: str | None = None) -> Engine:
 
 
 def survey(name: str, *, host: str | None = None) -> Health:
-    """The health of one engine, also of one that is not installed; `host` is a docker daemon's address."""
+    """The health of one engine, also of one that is not installed; `host` is a docker daemon's address.
+
+    Raises SpecError for a name that is none.
+    """
+    _check(name)
     tried: list[tuple[str, str, str]] = []
     for engine in _make(name, host, tried):
         try:
@@ -48,6 +51,11 @@ def survey(name: str, *, host: str | None = None) -> Health:
                 close()
     [(_, problem, hint)] = tried
     return Health(name, None, False, problem, hint, trouble="absent")
+
+
+def _check(name: str) -> None:
+    if name not in NAMES:
+        raise SpecError(f"there is no engine `{name}`", hint=f"one of {', '.join(NAMES)}")
 
 
 def _make(name: str, host: str | None, tried: list[tuple[str, str, str]]) -> Iterator[Engine]:

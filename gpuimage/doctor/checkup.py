@@ -49,7 +49,7 @@ def doctor(
     """
     machine, bundle = Host(root), _given_ca(specs, ca)
     plans = [plan(file, read_lock(lock_path(file.path))) for file in specs]
-    engines = ask_engines(engine, host) if machine.here or host else None
+    engines = _engines(machine, engine, host)
     driver = read_driver(machine)
     nvml = _nvml() if machine.here else None
     lines = list(engine_lines(machine, engines, image_bytes(plans))) if engines else [_not_asked()]
@@ -58,6 +58,12 @@ def doctor(
     lines += _network(machine, engines, specs, mirrors or {}, bundle, offline=offline)
     chosen = engines.chosen.engine if engines and engines.chosen else None
     return Checkup(root=str(root), engine=chosen, lines=tuple(lines), required=require)
+
+
+def _engines(machine: Host, engine: str, host: str | None) -> Engines | None:
+    if machine.here:
+        return ask_engines(engine, host)
+    return ask_engines("docker", host) if host else None
 
 
 def _not_asked() -> Line:

@@ -55,7 +55,7 @@ def engine_lines(host: Host, engines: Engines, image_bytes: int | None) -> Itera
         yield _line(name="BuildKit", status="ok", seen="the daemon's own")
         yield _buildx(host, chosen)
     yield _storage(chosen)
-    yield from _disk(chosen, image_bytes)
+    yield from _disk(host, chosen, image_bytes)
 
 
 def _engine(host: Host, health: Health, chosen: Health | None) -> Line:
@@ -213,24 +213,23 @@ def room(image_bytes: int | None) -> Room:
     return Room(least, least, inodes, "a base image")
 
 
-def _disk(health: Health, image_bytes: int | None) -> Iterator[Line]:
-    if health.free_bytes is None or health.storage is None:
-        yield _line(
-            name="disk",
-            status="skipped",
-            seen="free space not known",
-            why="the engine's storage cannot be looked at from here",
-        )
-        return
-    places = (
-        (health.storage, _CONTAINERD) if health.details and health.details.snapshotter else (health.storage,)
-    )
+def _disk(host: Host, health: Health, image_bytes: int | None) -> Iterator[Line]:
+    details = health.details
+    address = details.address if details else None
+    here = address is None or address.startswith("unix://")
+    places = [health.storage] if health.storage and here else []
+    places += [_CONTAINERD] if places and details and details.snapshotter else []
+    known = False
     for place in places:
         try:
-            found = os.statvfs(place)
-        except OSError:
+            found = os.statvfs(host.resolve(place))
+        except OSError:  # a daemon in a virtual machine of its own has a socket here, and its disk there
             continue
+        known = True
         yield _space(health.engine, place, found, room(image_bytes))
+    if not known:
+        why = "the engine's storage cannot be looked at from here"
+        yield _line(name="disk", status="skipped", seen="free space not known", why=why)
 
 
 def _space(engine: str, place: str, found: os.statvfs_result, need: Room) -> Line:

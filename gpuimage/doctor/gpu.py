@@ -10,8 +10,7 @@ from gpuimage.doctor.driver import Driver
 from gpuimage.doctor.host import Host
 from gpuimage.doctor.nvml import Device, Nvml
 from gpuimage.doctor.types import Line
-from gpuimage.tables import BranchEnd, Gpu, branch_end, driver_cuda, gpu, parse_driver
-from gpuimage.tables import Unknown as NotKnown
+from gpuimage.tables import BranchEnd, Gpu, Unknown, branch_end, driver_cuda, gpu, parse_driver
 from gpuimage.units import size
 
 _line = partial(Line, area="gpu")
@@ -241,7 +240,7 @@ def _device(device: Device, count: int) -> Line:
 def _speaks(version: str, told: str | None) -> Line:
     """The CUDA of the driver: as it says itself, else by the tables."""
     spoken = told or driver_cuda(version)
-    if isinstance(spoken, NotKnown):
+    if isinstance(spoken, Unknown):
         return _line(
             name="CUDA",
             status="warning",

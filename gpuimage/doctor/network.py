@@ -141,8 +141,8 @@ def _page(place: Place) -> str:
 def ask(url: str, ca: Path | None) -> Answer:
     """Get the head of a page; proxies of the environment are used."""
     try:
-        context = ssl.create_default_context()
-        if ca is not None:
+        context = ssl.create_default_context() if url.startswith("https://") else None
+        if context is not None and ca is not None:
             context.load_verify_locations(cafile=ca)
         with urllib.request.urlopen(url, timeout=SECONDS, context=context) as got:  # noqa: S310  # http and https only
             return Answer(got.status)

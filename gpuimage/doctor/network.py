@@ -141,10 +141,8 @@ def _page(place: Place) -> str:
 def ask(url: str, ca: Path | None) -> Answer:
     """Get the head of a page; proxies of the environment are used."""
     try:
-        context = ssl.create_default_context() if url.startswith("https://") else None
-        if context is not None and ca is not None:
-            context.load_verify_locations(cafile=ca)
-        with urllib.request.urlopen(url, timeout=SECONDS, context=context) as got:  # noqa: S310  # http and https only
+        # An opener of its own: the module's common one keeps the proxies of its first use.
+        with urllib.request.build_opener(*_tls(url, ca)).open(url, timeout=SECONDS) as got:
             return Answer(got.status)
     except urllib.error.HTTPError as error:
         error.close()
@@ -152,6 +150,15 @@ def ask(url: str, ca: Path | None) -> Answer:
     except (OSError, ValueError, http.client.HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         return Answer(problem=_said(reason), untrusted=isinstance(reason, ssl.SSLCertVerificationError))
+
+
+def _tls(url: str, ca: Path | None) -> tuple[urllib.request.HTTPSHandler, ...]:
+    if not url.startswith("https://"):
+        return ()
+    context = ssl.create_default_context()
+    if ca is not None:
+        context.load_verify_locations(cafile=ca)
+    return (urllib.request.HTTPSHandler(context=context),)
 
 
 def _said(reason: object) -> str:

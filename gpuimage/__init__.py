@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gpuimage.arch import ArchError, ArchList, ComputeCapability
     from gpuimage.build import BuildOptions, BuildResult, Display, build, expectation
     from gpuimage.compat import Compatibility, Question, compat, compat_matrix
+    from gpuimage.doctor import Checkup, doctor
     from gpuimage.engine import Engine, select_engine
     from gpuimage.errors import (
         BuildError,
@@ -58,6 +59,7 @@ __all__ = [
     "BuildError",
     "BuildOptions",
     "BuildResult",
+    "Checkup",
     "Comparison",
     "Compatibility",
     "ComputeCapability",
@@ -95,6 +97,7 @@ __all__ = [
     "compare",
     "compat",
     "compat_matrix",
+    "doctor",
     "expectation",
     "explain",
     "fixed",
@@ -124,6 +127,7 @@ _PLACES = {
     "BuildError": "errors",
     "BuildOptions": "build",
     "BuildResult": "build",
+    "Checkup": "doctor",
     "Comparison": "inspect",
     "Compatibility": "compat",
     "ComputeCapability": "arch",
@@ -160,6 +164,7 @@ _PLACES = {
     "compare": "inspect",
     "compat": "compat",
     "compat_matrix": "compat",
+    "doctor": "doctor",
     "expectation": "build",
     "explain": "explain",
     "fixed": "lint.run",

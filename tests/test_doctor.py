@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -31,8 +30,7 @@ from gpuimage.spec import load_spec
 from gpuimage.tables import docker_has
 from tests.conftest import Command
 from tests.machines import LIBRARIES, OS, TOOLKIT, Machine, healthy
-
-README = Path(__file__).parent.parent / "README.md"
+from tests.readme import compare, shown
 
 
 def look(machine: Machine, **options: object) -> Checkup:
@@ -591,12 +589,7 @@ def test_names_that_would_steer_a_terminal_are_written_out(tmp_path: Path, run: 
 
 
 def test_the_readme_shows_what_doctor_says(tmp_path: Path, run: Command) -> None:
-    text = README.read_text(encoding="utf-8")
-    section = text[text.index("### doctor\n") :]
-    shown = next(
-        body for kind, body in re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL) if kind == "console"
-    )
     machine = healthy(tmp_path, version="535.154.05").module("535.129.03").cdi("535.129.03")
-    first, rest = shown.split("\n", 1)
-    assert first == "$ gpuimage doctor --root /mnt/gpu-host --offline"
-    assert run("--root", str(machine.root), "--offline")[1] == rest
+    (example,) = shown("### doctor")
+    assert example.command == "gpuimage doctor --root /mnt/gpu-host --offline"
+    compare(example, run("--root", str(machine.root), "--offline")[1])

@@ -193,11 +193,11 @@ def test_a_daemon_that_serves_is_described_as_it_describes_itself(docker_engine:
 def test_auto_takes_what_a_build_would_take(
     docker_engine: Engine, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpuimage.engine import select  # noqa: PLC0415
+    from gpuimage.engine import select_engine  # noqa: PLC0415
 
     monkeypatch.setenv("DOCKER_HOST", lab.docker_host)
     found = doctor(offline=True)
-    assert found.engine == select().name
+    assert found.engine == select_engine().name
     assert "--engine auto" in named(found, "engine").seen
 
 

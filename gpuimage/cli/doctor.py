@@ -41,7 +41,7 @@ def doctor_command(
 
     Exit 1 where a build is not possible. Nothing is changed.
     """
-    from gpuimage.doctor import doctor
+    from gpuimage import doctor
     from gpuimage.reporters.doctor import doctor_json, doctor_text
 
     found = doctor(

@@ -19,7 +19,7 @@ from gpuimage.doctor.toolkit import container_lines
 from gpuimage.doctor.types import Checkup, Line
 from gpuimage.doctor.waiting import together
 from gpuimage.errors import Location, SpecError
-from gpuimage.lock import lock_path, read_lock
+from gpuimage.lock import lock_beside
 from gpuimage.plan import Plan, plan
 from gpuimage.spec import SpecFile
 
@@ -48,7 +48,7 @@ def doctor(
     engine that does not exist; what planning raises, for a spec that cannot be planned.
     """
     machine, bundle = Host(root), _given_ca(specs, ca)
-    plans = [plan(file, read_lock(lock_path(file.path))) for file in specs]
+    plans = [plan(file, lock_beside(file)) for file in specs]
     engines = _engines(machine, engine, host)
     driver = read_driver(machine)
     nvml = _nvml() if machine.here else None

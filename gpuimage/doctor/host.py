@@ -132,7 +132,8 @@ class Host:
         """The commands that install something, and what must be so before, or why there are none."""
         found = install_commands(what, self.system, self.os, self.version)
         if isinstance(found, Commands):
-            return self.commands(*found.lines), found.note
+            unsure = "" if found.verified else "commands not verified"
+            return self.commands(*found.lines), "; ".join(filter(None, (found.note, unsure)))
         return (), found.reason
 
 

@@ -21,7 +21,7 @@ class _Commands(click.Group):
     _places: ClassVar[dict[str, str]] = {
         "plan": "build", "lock": "build", "render": "build", "build": "build", "smoke": "build", "inspect": "inspect",
         "compat": "compat", "doctor": "doctor", "schema": "build",
-        "lint": "lint", "rules": "lint", "explain": "lint",
+        "lint": "lint", "rules": "lint", "explain": "explain",
     }  # fmt: skip
 
     def list_commands(self, ctx: click.Context) -> list[str]:

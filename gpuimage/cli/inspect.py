@@ -16,11 +16,12 @@ from gpuimage.cli.options import (
     arch_list,
     form_option,
     products,
+    selected,
     single,
 )
 
 if TYPE_CHECKING:
-    from gpuimage import Engine, Examination, Expectation
+    from gpuimage import Examination, Expectation
 
 
 @click.command("inspect")
@@ -72,7 +73,7 @@ def inspect_command(
             display.stage(f"reading {name}")
             return inspect(
                 name, targets=targets, driver=driver, expectation=promised,
-                engine=partial(_engine, engine, host), image=image, platform=platform, every_section=all_sections,
+                engine=partial(selected, engine, host), image=image, platform=platform, every_section=all_sections,
                 on_bytes=partial(display.transfer, name),
             )  # fmt: skip
 
@@ -91,12 +92,6 @@ def inspect_command(
 
         save(html, inspect_html(found))
     sys.exit(0 if found.passed else 1)
-
-
-def _engine(name: str, host: str | None) -> Engine:
-    from gpuimage import select_engine
-
-    return select_engine(name, host=host)
 
 
 def _promised(spec: Path) -> Expectation:

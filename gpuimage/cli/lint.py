@@ -1,4 +1,4 @@
-"""The commands about rules: lint, rules, explain."""
+"""The commands about rules: lint, rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import click
 
-from gpuimage import SpecError
 from gpuimage.cli.options import ENGINE, HOST, pairs
 
 if TYPE_CHECKING:
@@ -243,37 +242,3 @@ def rules_command(form: str) -> None:
     from gpuimage.reporters.rules import RULES_REPORTERS
 
     click.echo(RULES_REPORTERS[form](all_rules()), nl=False)
-
-
-@click.command("explain")
-@click.argument("text")
-def explain_command(text: str) -> None:
-    """Say what is behind a rule of the linter or an error message.
-
-    TEXT is a rule's code or name, a message, or `-` for a whole log on standard input. Exit 1 where nothing in it is
-    known.
-    """
-    from difflib import get_close_matches
-
-    from gpuimage import all_rules, explain
-    from gpuimage.reporters.explain_text import explain_text
-    from gpuimage.reporters.rules import page
-
-    if text == "-":
-        text = sys.stdin.buffer.read().decode("utf-8", errors="replace")
-    wanted = text.strip().lower()
-    for one in all_rules():
-        if wanted in (one.code.lower(), one.name):
-            click.echo(page(one), nl=False)
-            return
-    if found := explain(text):
-        click.echo(explain_text(found), nl=False)
-        return
-    near = get_close_matches(
-        wanted[:100], [name for one in all_rules() for name in (one.code.lower(), one.name)], 1, 0.6
-    )
-    if near and " " not in wanted:
-        name = near[0].upper() if near[0].startswith("gi") else near[0]
-        raise SpecError(f"there is no rule {text}", hint=f"did you mean {name}?")
-    click.echo("not known: no rule has this name, and no known error is in this text", err=True)
-    sys.exit(1)

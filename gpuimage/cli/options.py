@@ -11,7 +11,7 @@ import click
 from gpuimage import SpecError
 
 if TYPE_CHECKING:
-    from gpuimage import ArchList, SpecFile, tables
+    from gpuimage import ArchList, Engine, SpecFile, tables
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -76,6 +76,13 @@ def single(spec: Path) -> SpecFile:
             hint="remove `matrix`, or use plan or build",
         )
     return found[0]
+
+
+def selected(name: str, host: str | None) -> Engine:
+    """Find the engine of `--engine` and `--host`."""
+    from gpuimage import select_engine
+
+    return select_engine(name, host=host)
 
 
 def arch_list(text: str | None) -> ArchList | None:

@@ -108,7 +108,9 @@ def _devel(draft: Draft, cuda: CudaChoice) -> Base | None:
         return None
     image, python = cuda_image(draft, cuda, "devel", cudnn=False, key="flavor")
     draft.refuse(
-        "a CUDA toolkit by apt", "the devel base has it already; a second one would only be dead bytes"
+        "a CUDA toolkit by apt",
+        "the devel base has it already; a second one would only be dead bytes",
+        key="flavor",
     )
     return Base(
         ImageReference.parse(image.reference),
@@ -125,7 +127,9 @@ def _system(draft: Draft, cuda: CudaChoice) -> Base | None:
         if wanted <= tables.flavor_libraries(flavor, cudnn) and (cudnn or not cuda.cudnn):
             image, python = cuda_image(draft, cuda, flavor, cudnn=cudnn, key="wheels")
             draft.refuse(
-                "a slim Python base", f"these wheels link to system CUDA: {', '.join(cuda.libraries)}"
+                "a slim Python base",
+                f"these wheels link to system CUDA: {', '.join(cuda.libraries)}",
+                key="base",
             )
             return Base(
                 ImageReference.parse(image.reference),
@@ -155,7 +159,7 @@ def _nvcc(draft: Draft, cuda: CudaChoice) -> Base | None:
 def _slim(draft: Draft, cuda: CudaChoice) -> Base:
     if cuda.kind == "wheels":
         because = "the wheels bring CUDA along and find it by their own search path; a CUDA base would be a second, dead copy"
-        draft.refuse("an nvidia/cuda base", "nothing in this image would load its libraries")
+        draft.refuse("an nvidia/cuda base", "nothing in this image would load its libraries", key="base")
     elif cuda.kind == "none" and cuda.minor is None:
         because = "no CUDA is needed, so the smallest image with this Python"
     else:

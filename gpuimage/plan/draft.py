@@ -37,9 +37,9 @@ class Draft:
         """Note something the user should look at, though an image can be made."""
         self.warnings.append(Decision(topic, choice, because, key, source, verified))
 
-    def refuse(self, what: str, because: str) -> None:
+    def refuse(self, what: str, because: str, *, key: str) -> None:
         """Note what the plan leaves out on purpose."""
-        self.refusals.append(Refusal(what, because))
+        self.refusals.append(Refusal(what, because, key))
 
     def error(self, what: str, key: str, *, why: str | None = None, hint: str | None = None) -> PlanError:
         """Make the error that ends this plan, at the position of `key` in the spec."""

@@ -26,10 +26,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Something the plan did not do although one might expect it, and why."""
+    """Something the plan did not do although one might expect it, and why; `key` is the spec key it answers."""
 
     what: str
     because: str
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from gpuimage.explain import Diagnosis
+from gpuimage.explain import Cause, Diagnosis
 from gpuimage.reporters.visible import visible
 from gpuimage.reporters.wrapped import wrapped
 
@@ -16,22 +16,45 @@ _STAGES = {
 
 
 def explain_text(found: Sequence[Diagnosis]) -> str:
-    """Every error with its place, cause, check and cure; ends in a line break."""
-    blocks = []
-    for one in found:
-        times = f", {one.count} times" if one.count > 1 else ""
-        lines = _wrapped(f"line {one.line}{times}: ", one.text)
-        lines += _wrapped(f"  {one.error.id}, {_STAGES[one.error.stage]}: ", one.error.cause)
-        for fact in one.facts:
-            lines += _wrapped("  here: ", fact)
-        lines += _wrapped("  check: ", one.error.check)
-        lines += _wrapped("  try: ", one.error.fix)
-        lines += _wrapped("  source: ", one.error.source + ("" if one.error.verified else " (not verified)"))
-        blocks.append("\n".join(lines))
+    """Every error with its place, cause, check and cure, the first cause first; ends in a line break."""
+    lines = {one.error.id: one.line for one in found}
+    blocks = ["\n".join(_block(one, lines)) for one in found]
     if len(found) > 1:
         blocks.append("The first one is the likeliest cause of those behind it.")
     return "\n\n".join(blocks) + "\n"
 
 
+def _block(one: Diagnosis, lines: Mapping[str, int]) -> list[str]:
+    times = f", {one.count} times" if one.count > 1 else ""
+    said = _wrapped(f"line {one.line}{times}: ", one.text)
+    said += _wrapped(f"  {one.error.id}, {_STAGES[one.error.stage]}: ", one.error.cause)
+    if one.follows:
+        said.append(f"  follows from: line {lines[one.follows]}, {one.follows}")
+    for fact in one.facts:
+        said += _wrapped("  here: ", fact)
+    for cause in one.spec:
+        said += _cause("in the spec", cause)
+    for cause in one.image:
+        said += _cause("in the image", cause)
+    said += _wrapped("  check: ", one.error.check)
+    said += _wrapped("  try: ", one.error.fix)
+    return said + _wrapped("  source: ", one.error.source + ("" if one.error.verified else " (not verified)"))
+
+
+def _cause(place: str, cause: Cause) -> list[str]:
+    head = f"  {place}: "
+    if cause.verdict == "unknown":
+        head += "not known: "
+    if cause.key is not None:
+        value = "is not given" if cause.value is None else f"= {cause.value}"
+        default = (
+            " (the default)" if cause.value is not None and cause.where and cause.where.line is None else ""
+        )
+        head += f"{cause.where}: {cause.key} {value}{default}: "
+    lines = _wrapped(head, cause.because)
+    return lines + (_wrapped("    change: ", cause.change) if cause.change else [])
+
+
 def _wrapped(head: str, text: str) -> list[str]:
-    return wrapped(head, visible(text), 4)
+    first = head[: len(head) - len(head.lstrip())]
+    return wrapped(first, visible(head.lstrip() + text), 4)

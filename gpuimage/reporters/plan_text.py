@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from gpuimage.plan import Decision, Part, Plan
+from gpuimage.plan import Decision, Part, Plan, Refusal
 from gpuimage.units import span
 
 _WIDTH = 100
@@ -14,18 +14,15 @@ def plan_text(plan: Plan) -> str:
     """The plan as text, ending in a line break."""
     spec = plan.spec.spec
     lines = [f"{spec.image}  ({spec.flavor}, from {plan.spec.path})", ""]
-    lines += _rows("decided", plan.decisions)
-    lines += _rows("look at", plan.warnings)
-    if plan.refusals:
-        lines += ["refused"]
-        for refusal in plan.refusals:
-            lines += _wrapped(f"  {refusal.what}: ", refusal.because)
-        lines.append("")
+    lines += decision_rows("decided", plan.decisions)
+    lines += decision_rows("look at", plan.warnings)
+    lines += refusal_rows(plan.refusals)
     lines += _parts(plan)
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _rows(title: str, decisions: tuple[Decision, ...]) -> list[str]:
+def decision_rows(title: str, decisions: tuple[Decision, ...]) -> list[str]:
+    """Decisions or warnings under a title, with an empty line behind them; nothing where there are none."""
     if not decisions:
         return []
     lines = [title]
@@ -35,6 +32,14 @@ def _rows(title: str, decisions: tuple[Decision, ...]) -> list[str]:
         lines += _wrapped(f"  {decision.topic:<15} ", f"{decision.choice}{doubt}")
         lines += _wrapped(" " * 18, decision.because + source)
     return [*lines, ""]
+
+
+def refusal_rows(refusals: tuple[Refusal, ...]) -> list[str]:
+    """What was refused, under its title, as `decision_rows`."""
+    if not refusals:
+        return []
+    lines = [line for one in refusals for line in _wrapped(f"  {one.what}: ", one.because)]
+    return ["refused", *lines, ""]
 
 
 def _wrapped(head: str, text: str) -> list[str]:

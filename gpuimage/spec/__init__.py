@@ -17,9 +17,10 @@ from pathlib import Path
 import msgspec
 
 from gpuimage.errors import Location, SpecError
+from gpuimage.spec.checks import closest
 from gpuimage.spec.document import Document, KeyPath, dotted, read_document
-from gpuimage.spec.overrides import apply
-from gpuimage.spec.reader import Reader
+from gpuimage.spec.overrides import apply, resolve
+from gpuimage.spec.reader import Reader, bare, fields_of, is_table, root_type
 from gpuimage.spec.together import check_together
 from gpuimage.spec.types import (
     App,
@@ -43,13 +44,18 @@ __all__ = [
     "Build",
     "ByteSize",
     "Compile",
+    "KeyPath",
     "Matrix",
     "Smoke",
     "Spec",
     "SpecFile",
+    "closest",
     "encode",
     "json_schema",
+    "key_path",
     "load_spec",
+    "spec_default",
+    "spec_keys",
     "variants",
 ]
 
@@ -118,6 +124,36 @@ def variants(spec: SpecFile) -> tuple[SpecFile, ...]:
         if values
     ]
     return tuple(_variant(spec, cell) for cell in itertools.product(*chosen))
+
+
+def key_path(spec: SpecFile, key: str) -> KeyPath:
+    """Give the place that a dotted key names (`compile[0].package`); `SpecError` with a did-you-mean where no spec has it."""
+    document = spec.document or Document(spec.path, {}, {}, {})
+    return resolve(document, key)[0]
+
+
+def spec_keys() -> tuple[str, ...]:
+    """List every key of a spec: `image`, `app`, `app.copy` and so on, without those inside lists."""
+    names: list[str] = []
+    for name, field_ in fields_of(root_type()).items():
+        kind = bare(field_.type)
+        inner = [f"{name}.{key}" for key in fields_of(kind)] if is_table(kind) else []
+        names += [name, *inner]
+    return tuple(names)
+
+
+def spec_default(path: KeyPath) -> object:
+    """Give what a key is where a spec leaves it out, as plain data; None for nothing, and inside lists and mappings."""
+    kind, default = root_type(), None
+    for n, part in enumerate(path):
+        if not isinstance(part, str) or not is_table(kind) or part not in fields_of(kind):
+            return None
+        found = fields_of(kind)[part]
+        made = found.default_factory() if callable(found.default_factory) else found.default
+        default = None if made is msgspec.NODEFAULT else encode(made)
+        if n < len(path) - 1:
+            kind = bare(found.type)  # type: ignore[assignment]
+    return default
 
 
 def _variant(file: SpecFile, cell: tuple[tuple[str, str, int, str], ...]) -> SpecFile:

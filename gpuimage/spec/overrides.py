@@ -21,14 +21,17 @@ def apply(document: Document, overrides: Mapping[str, str]) -> Document:
     data: dict[str, Node] = _copied(document.data)
     paths = set()
     for key, value in overrides.items():
-        path, kind = _resolve(document, key)
+        path, kind = resolve(document, key)
         _put(data, path, _value(document, key, value, kind), document, key)
         paths.add(path)
     return replace(document, data=data, overridden=frozenset(paths))
 
 
-def _resolve(document: Document, key: str) -> tuple[KeyPath, mi.Type]:
-    """Walk the types along a dotted key: what follows the name of a mapping is one key, dots and all."""
+def resolve(document: Document, key: str) -> tuple[KeyPath, mi.Type]:
+    """Walk the types along a dotted key: what follows the name of a mapping is one key, dots and all.
+
+    `SpecError` for a place that no spec has; whether a list has so many entries is not asked.
+    """
     path: KeyPath = ()
     kind: mi.Type = root_type()
     rest = key

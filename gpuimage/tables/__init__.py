@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         driver_need,
         parse_driver,
     )
+    from gpuimage.tables.os_libraries import Carrier, carriers, glibc_releases
     from gpuimage.tables.products import Gpu, gpu, gpus
     from gpuimage.tables.require import RequireCuda, StartVerdict, require_cuda, start_verdict
     from gpuimage.tables.sizes import SizeFact, base_size, pip_cache_bytes, torch_set_bytes
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "BranchEnd": "minimum_driver",
     "Commands": "hosts",
+    "Carrier": "os_libraries",
     "CudaImage": "images",
     "CudaRange": "cuda",
     "CudaRelease": "cuda",
@@ -86,6 +88,7 @@ _PLACES = {
     "WheelFacts": "wheels",
     "base_size": "sizes",
     "branch_end": "minimum_driver",
+    "carriers": "os_libraries",
     "cuda_minors": "cuda",
     "cuda_of_variant": "torch",
     "cuda_range_for": "cuda",
@@ -101,6 +104,7 @@ _PLACES = {
     "driver_need": "minimum_driver",
     "driver_verdict": "drivers",
     "flavor_libraries": "images",
+    "glibc_releases": "os_libraries",
     "gpu": "products",
     "gpu_library": "gpu_code",
     "gpus": "products",
@@ -138,6 +142,7 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "BranchEnd",
+    "Carrier",
     "Commands",
     "CudaImage",
     "CudaRange",
@@ -160,6 +165,7 @@ __all__ = [
     "WheelFacts",
     "base_size",
     "branch_end",
+    "carriers",
     "cuda_minors",
     "cuda_of_variant",
     "cuda_range_for",
@@ -176,6 +182,7 @@ __all__ = [
     "driver_verdict",
     "edition",
     "flavor_libraries",
+    "glibc_releases",
     "gpu",
     "gpu_library",
     "gpus",

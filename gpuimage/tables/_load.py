@@ -246,12 +246,27 @@ def gpu_code() -> libraries.GpuCode:
 
 
 @cache
+def os_libraries() -> libraries.OsLibraries:
+    """os_libraries.json."""
+
+    def law(table: libraries.OsLibraries) -> Iterator[str]:
+        yield from twice("library", (row.library for row in table.libraries))
+        yield from twice("distribution", (row.os for row in table.glibc))
+
+    return read("os_libraries.json", libraries.OsLibraries, law)
+
+
+@cache
 def errors() -> rows.Errors:
     """errors.json."""
 
     def law(table: rows.Errors) -> Iterator[str]:
-        yield from twice("error", (row.id for row in table.errors))
+        names = [row.id for row in table.errors]
+        yield from twice("error", names)
         for row in table.errors:
+            yield from (
+                f"{row.id} follows {name}, which is no error" for name in row.follows if name not in names
+            )
             try:
                 re.compile(row.regex)
             except re.error as error:

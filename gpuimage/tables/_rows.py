@@ -422,10 +422,14 @@ class ErrorRow(Checked, frozen=True, kw_only=True):
 
     id: Text
     regex: Text
+    words: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
     stage: Literal["build", "start", "run"]
     cause: Text
     check: Text
     fix: Text
+    elsewhere: Text | None = None
+    follows: tuple[Text, ...] = ()
+    notice: bool = False
 
 
 class Errors(msgspec.Struct, frozen=True, kw_only=True):

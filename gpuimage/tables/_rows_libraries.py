@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from gpuimage.tables._rows import Checked, CudaMinor, Text
+from gpuimage.tables._rows import Checked, CudaMinor, Date, Text
 
 
 class GpuLibraryRow(Checked, frozen=True, kw_only=True):
@@ -65,3 +65,26 @@ class DlopenFamilies(msgspec.Struct, frozen=True, kw_only=True):
     roots: PathsRow
     optional: PathsRow
     driver: NamesRow
+
+
+class OsLibraryRow(Checked, frozen=True, kw_only=True):
+    """The Debian package with a shared library."""
+
+    library: Text
+    package: Text
+    date: Date
+
+
+class GlibcRow(Checked, frozen=True, kw_only=True):
+    """The C library of a distribution release."""
+
+    os: Text
+    glibc: CudaMinor
+    date: Date
+
+
+class OsLibraries(msgspec.Struct, frozen=True, kw_only=True):
+    """os_libraries.json."""
+
+    libraries: tuple[OsLibraryRow, ...]
+    glibc: tuple[GlibcRow, ...]

@@ -124,10 +124,11 @@ def _symbol(named: Named) -> Iterator[str]:
 def _condition(named: Named) -> Iterator[str]:
     """`cuda>=12.4` in terms of drivers."""
     name, _, version = (named.condition or "").partition(">=")
-    if name == "cuda" and version:
-        need = driver_need(version)
+    for release in (f"{version}.0", version) if name == "cuda" else ():
+        need = driver_need(release)
         if not isinstance(need, Unknown) and need.full:
             yield f"the image asks for a driver that speaks CUDA {version}: {need.full} or newer"
+            return
 
 
 def _requirement(named: Named) -> Iterator[str]:

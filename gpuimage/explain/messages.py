@@ -191,10 +191,16 @@ def _unescaped(text: str) -> str:
 
 def _best(line: str, errors: Iterable[KnownError]) -> tuple[re.Match[str], KnownError] | None:
     """The error that matches most of a line, of those that no other one there causes."""
-    matches = [(match, error) for error in errors if (match := error.pattern.search(line))]
+    matches = [
+        (max(found, key=_length), error) for error in errors if (found := [*error.pattern.finditer(line)])
+    ]
     there = {error.id for _, error in matches}
     exact = [(match, error) for match, error in matches if not there.intersection(error.follows)] or matches
-    return max(exact, key=lambda pair: (len(pair[0][0]), -_rank()[pair[1].id]), default=None)
+    return max(exact, key=lambda pair: (_length(pair[0]), -_rank()[pair[1].id]), default=None)
+
+
+def _length(match: re.Match[str]) -> int:
+    return match.end() - match.start()
 
 
 @cache

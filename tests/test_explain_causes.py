@@ -59,6 +59,7 @@ def causes(work: Path, spec: str, text: str, *targets: str) -> tuple[Cause, ...]
         ("wheels: [torch==2.9.1]", LIBGL, "apt", None, "no package of it brings libGL.so.1", "apt: [libgl1]"),
         ("wheels: [torch==2.9.1, opencv-python]", LIBGL, "wheels[1]", "2:24", "opencv-python", "opencv-python-headless"),
         ("wheels: [torch==2.9.1]\nenv:\n  LD_LIBRARY_PATH: /usr/local/cuda/lib64", JITLINK, "env.LD_LIBRARY_PATH", "4:20", "/usr/local/cuda/lib64", "remove"),
+        ('driver: "535"\nwheels: [torch==2.6.0]', "CUDA error: API call is not supported in the installed CUDA driver", "driver", "2:9", "newer features and PTX of this toolkit do not", "550"),
         ("wheels: [torch==2.9.1, torchvision==0.20.0]", "RuntimeError: operator torchvision::nms does not exist", "wheels[1]", "2:24", "no partner of torch 2.9.1", "torchvision==0.24.1"),
         ("wheels: [torch==2.9.1]\nindex: cpu", "AssertionError: Torch not compiled with CUDA enabled", "index", "3:8", "CPU builds", "index: auto"),
         ("wheels: [torch==2.9.1]\nindex: cu118", "ERROR: No matching distribution found for torch==2.9.1", "index", "3:8", "no build for CUDA 11.8", 'cuda: "13.0"'),

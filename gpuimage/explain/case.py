@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from gpuimage.arch import ArchList, ComputeCapability
 from gpuimage.errors import GpuImageError, Location, PlanError
 from gpuimage.explain.key import concerns, written
-from gpuimage.explain.types import Cause, Diagnosis
+from gpuimage.explain.types import Cause, Diagnosis, archs_about
 from gpuimage.lock import Lock
 from gpuimage.plan import Decision, Plan, plan
 from gpuimage.spec import Spec, SpecFile, encode, key_path, load_spec
@@ -107,16 +107,15 @@ class Case:
         return ""
 
     def archs(self, one: Diagnosis) -> tuple[ComputeCapability, ...]:
-        """The GPUs or architectures that an error is about: its own, else the user's, else those of its companions."""
-        others = [other.named.archs for other in self.found if other.named.archs]
-        return one.named.archs or self.targets or (others[0] if others else ())
+        """The GPUs or architectures that an error is about."""
+        return archs_about(one, self.found, self.targets)
 
     def wheel(self, name: str) -> str | None:
         """The key of the requirement for a project, in `wheels` or `compile`."""
         wanted = canonicalize_name(name)
         entries = [(f"wheels[{n}]", text) for n, text in enumerate(self.spec.wheels)]
         entries += [(f"compile[{n}].package", one.package) for n, one in enumerate(self.spec.compile)]
-        return next((key for key, text in entries if _name(text) == wanted), None)
+        return next((key for key, text in entries if project(text) == wanted), None)
 
     def version(self, name: str) -> str | None:
         """The version of a project: locked, else pinned in the spec."""
@@ -147,9 +146,18 @@ class Case:
             yield from ((f"{place}.{name}", values[name]) for name in names if name in values)
 
 
-def _name(text: str) -> str | None:
+def project(text: str) -> str | None:
+    """The project that an entry of `wheels` or `compile` names, by its canonical name; None for a directory."""
     try:
         return canonicalize_name(Requirement(text).name)
     except InvalidRequirement:
         stem = text.rpartition("/")[2]
         return canonicalize_name(stem.split("-")[0]) if stem.endswith(".whl") else None
+
+
+def extras(text: str) -> frozenset[str]:
+    """The extras that an entry asks for."""
+    try:
+        return frozenset(Requirement(text).extras)
+    except InvalidRequirement:
+        return frozenset()

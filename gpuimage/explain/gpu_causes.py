@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from gpuimage.arch import ComputeCapability
 from gpuimage.explain.case import Case
 from gpuimage.explain.types import Cause, Diagnosis
-from gpuimage.tables import Unknown, cuda_range_for, driver_cuda, driver_need, nvcc_capabilities
+from gpuimage.tables import (
+    Unknown,
+    cuda_range_for,
+    driver_cuda,
+    driver_need,
+    driver_verdict,
+    nvcc_capabilities,
+)
 
 
 def _no_code(case: Case, one: Diagnosis) -> Iterator[Cause]:
@@ -68,6 +75,9 @@ def _driver(case: Case, one: Diagnosis) -> Iterator[Cause]:
         return
     spoken, promised = one.named.driver_cuda, case.spec.driver
     host = f"the host's driver speaks CUDA {spoken}" if spoken else "the host's driver is older"
+    if warnings := case.warnings("driver"):
+        yield from (case.cause(said.key or "driver", f"{said.choice}: {said.because}") for said in warnings)
+        return
     if promised is not None:
         speaks = driver_cuda(promised)
         less = (
@@ -85,6 +95,25 @@ def _driver(case: Case, one: Diagnosis) -> Iterator[Cause]:
         key, f"it takes CUDA {made.cuda}, which needs a driver from {made.driver.floor} on, and no `driver` says what the host has; {host}",
         _lower(case, spoken),
     )  # fmt: skip
+
+
+def _feature(case: Case, one: Diagnosis) -> Iterator[Cause]:
+    """A feature that is newer than the driver, under minor-version compatibility."""
+    made, promised = case.plan, case.spec.driver
+    if made is None or made.cuda is None or made.driver is None or made.driver.full is None:
+        return
+    full = made.driver.full
+    if promised is None:
+        because = f"it takes CUDA {made.cuda}, every feature of which needs a driver from {full} on, and no `driver` says what the host has"
+        yield case.cause(case.key_of("cuda", "cuda"), because, _lower(case, None))
+        return
+    verdict = driver_verdict(made.cuda, promised)
+    if verdict.outcome == "minor-version":
+        yield case.cause("driver", verdict.because, f'driver: "{full.partition(".")[0]}", or an older `cuda`')
+    elif verdict.outcome == "full":
+        yield case.not_here(
+            f"it promises driver {promised}, which runs every feature of its CUDA {made.cuda}; the host's is older"
+        )
 
 
 def _lower(case: Case, spoken: str | None) -> str:
@@ -190,7 +219,7 @@ def _two_cudas(case: Case, one: Diagnosis) -> Iterator[Cause]:
         yield case.cause(key, f"it is {value}, so another nvcc than the plan's comes first", f"remove {key}")
         return
     cuda = case.plan.cuda if case.plan else None
-    if case.spec.base != "auto":
+    if case.spec.base != "auto" and not case.spec.compile:
         yield case.cause("base", f"the toolkit of {case.spec.base} is the one that is found", "base: auto")
     elif cuda and one.named.cuda and not one.named.cuda[0].startswith(cuda.partition(".")[0] + "."):
         yield case.not_here(
@@ -202,7 +231,8 @@ GPU_CAUSES: Mapping[str, Callable[[Case, Diagnosis], Iterator[Cause]]] = {
     **dict.fromkeys(
         ("no-kernel-image", "invalid-device-function", "torch-sm-incompatible", "torch-cc-too-old"), _no_code
     ),
-    **dict.fromkeys(("insufficient-driver", "torch-driver-too-old", "call-requires-newer-driver"), _driver),
+    **dict.fromkeys(("insufficient-driver", "torch-driver-too-old"), _driver),
+    "call-requires-newer-driver": _feature,
     **dict.fromkeys(("unsupported-ptx", "ptx-jit-failed"), _ptx),
     "ctk-requirement": _requirement,
     **dict.fromkeys(("nvcc-unsupported-arch", "ptxas-unknown-arch"), _refused_arch),

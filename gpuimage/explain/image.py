@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from gpuimage.arch import ComputeCapability
 from gpuimage.examine import Examination
-from gpuimage.explain.types import Cause, Diagnosis
+from gpuimage.explain.types import Cause, Diagnosis, archs_about
 from gpuimage.inspect import Closure, Coverage, Inspection, closure, coverage, shares
 from gpuimage.tables import TorchRelease, torch_release
 
@@ -53,8 +53,7 @@ class _Image:
         return closure(self.files, env=self.environment)
 
     def archs(self, one: Diagnosis) -> tuple[ComputeCapability, ...]:
-        others = [other.named.archs for other in self.found if other.named.archs]
-        return one.named.archs or self.targets or (others[0] if others else ())
+        return archs_about(one, self.found, self.targets)
 
     def named(self, name: str) -> list[str]:
         """Every path of a file name, links with it."""
@@ -185,16 +184,17 @@ def _shadowed(looked: _Image, one: Diagnosis) -> Iterator[Cause]:
     for twice in looked.closure.twice:
         if twice.soname != soname:
             continue
-        taken = [
+        counts = {file: len(users) for file, users in twice.taken_by.items()}
+        own = [
             file
             for file, users in twice.taken_by.items()
             if any(user.endswith(f"/{wanting}") for user in users)
         ]
-        first = (
-            taken[0] if wanting and taken else max(twice.taken_by, key=lambda file: len(twice.taken_by[file]))
+        first, who = (
+            (own[0], wanting) if own else (max(counts, key=counts.__getitem__), "most of what links to it")
         )
-        others = [file for file in twice.taken_by if file != first]
-        because = f"{soname} is there {len(twice.taken_by)} times, and {wanting or 'most of what links to it'} gets {looked.label(first)}"
+        others = [file for file in counts if file != first]
+        because = f"{soname} is there {len(counts)} times, and {who} gets {looked.label(first)}"
         because += f" before {_some([looked.label(file) for file in others])}"
         because += f" (LD_LIBRARY_PATH={path})" if path else ""
         yield Cause(

@@ -241,11 +241,8 @@ def _apt_name(case: Case, one: Diagnosis) -> Iterator[Cause]:
 
 
 def _platform(case: Case, one: Diagnosis) -> Iterator[Cause]:
-    yield case.cause(
-        "platforms",
-        "the image is for this one, and the host has another processor",
-        "the platform of the host",
-    )
+    because = f"platforms is {case.value('platforms')}: a host with another processor cannot run it"
+    yield case.unknown(because, "the platform of the host")
 
 
 _FINDERS: Mapping[str, Finder] = {

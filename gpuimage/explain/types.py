@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -67,3 +68,11 @@ class Diagnosis(Struct, frozen=True):
     building: str | None = None
     spec: tuple[Cause, ...] = ()
     image: tuple[Cause, ...] = ()
+
+
+def archs_about(
+    one: Diagnosis, found: Sequence[Diagnosis], targets: tuple[ComputeCapability, ...]
+) -> tuple[ComputeCapability, ...]:
+    """The GPUs or architectures that an error is about: its own, else the user's, else those that its companions name."""
+    others = (other.named.archs for other in found if other.named.archs)
+    return one.named.archs or targets or next(others, ())

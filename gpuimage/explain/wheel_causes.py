@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from packaging.utils import canonicalize_name
 
-from gpuimage.explain.case import Case
+from gpuimage.explain.case import Case, extras, project
 from gpuimage.explain.facts import torch_of
 from gpuimage.explain.types import Cause, Diagnosis
 from gpuimage.tables import Unknown, carriers, library_family, wheel
@@ -46,9 +46,13 @@ def _cuda_library(case: Case, library: str, family: str) -> Iterator[Cause]:
     made = case.plan
     major = made.cuda.partition(".")[0] if made and made.cuda else None
     for n, text in enumerate(case.spec.wheels):
-        name = text.split("[")[0].split("=")[0].strip()
-        facts = wheel(name, case.version(name))
-        if isinstance(facts, Unknown) or family not in (*facts.libraries, *facts.system_libraries):
+        name = project(text)
+        facts = wheel(name, case.version(name), extras(text)) if name else None
+        if (
+            facts is None
+            or isinstance(facts, Unknown)
+            or family not in (*facts.libraries, *facts.system_libraries)
+        ):
             continue
         if facts.cuda_major and major and str(facts.cuda_major) != major:
             yield case.cause(
@@ -168,12 +172,8 @@ def _abi(case: Case, one: Diagnosis) -> Iterator[Cause]:
     file = (one.named.file or "").partition("site-packages/")[2] or (one.named.file or "").rpartition("/")[2]
     top = canonicalize_name(file.split("/")[0].split(".")[0]) if file else ""
     for n, text in enumerate(case.spec.wheels):
-        name = canonicalize_name(
-            text.rpartition("/")[2].split("-")[0]
-            if text.endswith(".whl")
-            else text.split("=")[0].split("[")[0].strip()
-        )
-        if name and top.startswith(name) and name != "torch":
+        name = project(text)
+        if name and name != "torch" and top.startswith(name):
             yield case.cause(
                 f"wheels[{n}]", f"{name} was compiled against another torch than the one that ships",
                 f"move it to compile: [{{package: {text}}}], or a release made for this torch",

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         UnavailableError,
     )
     from gpuimage.examine import Examination, inspect
-    from gpuimage.explain import Diagnosis, explain
+    from gpuimage.explain import Diagnosis, explain, explain_key, explain_log, image_causes, spec_causes
     from gpuimage.finding import Finding, Report, Rule
     from gpuimage.inspect import Comparison, Inspection, compare
     from gpuimage.lint.gate import Gate, gate
@@ -100,9 +100,12 @@ __all__ = [
     "doctor",
     "expectation",
     "explain",
+    "explain_key",
+    "explain_log",
     "fixed",
     "fixes",
     "gate",
+    "image_causes",
     "inspect",
     "json_schema",
     "lint",
@@ -116,6 +119,7 @@ __all__ = [
     "select_engine",
     "smoke",
     "smoke_here",
+    "spec_causes",
     "tables",
     "variants",
     "verify",
@@ -167,9 +171,12 @@ _PLACES = {
     "doctor": "doctor",
     "expectation": "build",
     "explain": "explain",
+    "explain_key": "explain",
+    "explain_log": "explain",
     "fixed": "lint.run",
     "fixes": "lint.run",
     "gate": "lint.gate",
+    "image_causes": "explain",
     "inspect": "examine",
     "json_schema": "spec",
     "lint": "lint.run",
@@ -183,6 +190,7 @@ _PLACES = {
     "select_engine": "engine",
     "smoke": "smoke",
     "smoke_here": "smoke",
+    "spec_causes": "explain",
     "variants": "spec",
     "verify": "verify",
 }

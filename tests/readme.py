@@ -19,7 +19,7 @@ class Shown(NamedTuple):
     @property
     def arguments(self) -> list[str]:
         """The command's words behind `gpuimage`."""
-        return shlex.split(self.command, comments=True)[1:]
+        return shlex.split(self.command)[1:]
 
 
 def section(title: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from gpuimage.arch import ComputeCapability
 from gpuimage.errors import SpecError
-from gpuimage.examine import Examination, examine
+from gpuimage.examine import Examination, inspect
 from gpuimage.explain import Cause, explain, explain_key, image_causes, spec_causes
 from gpuimage.lock import read_lock
 from gpuimage.spec import load_spec
@@ -151,7 +151,7 @@ def root(work: Path, files: Mapping[str, bytes | str], env: Sequence[str] = ()) 
         else:
             path.write_bytes(content)
             path.chmod(0o755)
-    seen = examine(str(top))
+    seen = inspect(str(top))
     assert seen.kind == "root"
     return replace(seen, inspection=replace(seen.inspection, env=tuple(env)))
 
@@ -270,7 +270,7 @@ def test_what_in_the_files_causes_an_error(
 
 def test_every_known_error_is_answered_for_an_image_and_a_file(work: Path) -> None:
     seen = root(work, {"usr/lib/k.so": library(container(entry("cubin", "8.0")))})
-    alone = examine(str(work / "root/usr/lib/k.so"))
+    alone = inspect(str(work / "root/usr/lib/k.so"))
     for text in (*SINGLE, *LOGS):
         for examined in (seen, alone):
             for one in image_causes(explain(text.text), examined):

@@ -25,7 +25,7 @@ ROWS = (
     {"rules"},
     {"lint", "engine"},
     {"smoke"},
-    {"build", "verify", "examine", "doctor"},
+    {"build", "verify", "examine", "doctor", "init"},
     {"explain"},
     {"reporters"},
     {"cli"},

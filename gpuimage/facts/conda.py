@@ -112,31 +112,65 @@ def _package(value: str | None, raw: str, span: Span) -> CondaPackage | None:
     )
 
 
-def _environment(
-    text: str, file: str, span: Span, packages: list[CondaPackage], pip: list[Wanted], channels: list[str]
-) -> str | None:
-    """Take what an environment.yml asks for; its name is the answer."""
+class Environment(Struct, frozen=True):
+    """An environment.yml: entries as written, those for conda and those that it hands to pip."""
+
+    name: str | None
+    channels: tuple[str, ...]
+    conda: tuple[str, ...]
+    pip: tuple[str, ...]
+
+
+class EnvironmentSyntaxError(ValueError):
+    """A text that is no environment.yml: why, and where (from 1; 0 where no place is to blame)."""
+
+    def __init__(self, reason: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(reason)
+        self.reason, self.line, self.column = reason, line, column
+
+
+def environment(text: str) -> Environment:
+    """Read an environment.yml; EnvironmentSyntaxError for what is none."""
     import yaml  # noqa: PLC0415  # only where there is such a file: it takes longer to load than all the rest
 
     try:
         data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # safe, both
-    except (yaml.YAMLError, RecursionError):
-        return None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        raise EnvironmentSyntaxError(str(error.problem or "this is not YAML"), *place) from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise EnvironmentSyntaxError(f"this is not YAML: {type(error).__name__}") from None
     if not isinstance(data, dict):
+        raise EnvironmentSyntaxError("an environment is keys with values")
+    listed = data.get("dependencies")
+    dependencies = listed if isinstance(listed, list) else []
+    pip = [one.get("pip") for one in dependencies if isinstance(one, dict)]
+    name, channels = data.get("name"), data.get("channels")
+    return Environment(
+        name if isinstance(name, str) else None,
+        tuple(one for one in channels if isinstance(one, str)) if isinstance(channels, list) else (),
+        tuple(one for one in dependencies if isinstance(one, str)),
+        tuple(str(one) for listed in pip if isinstance(listed, list) for one in listed),
+    )
+
+
+def _environment(
+    text: str, file: str, span: Span, packages: list[CondaPackage], pip: list[Wanted], channels: list[str]
+) -> str | None:
+    """Take what an environment.yml asks for; its name is the answer."""
+    try:
+        found = environment(text)
+    except EnvironmentSyntaxError:
         return None
-    channels += [str(one) for one in data.get("channels") or () if isinstance(one, str)]
-    for entry in data.get("dependencies") or ():
-        if isinstance(entry, str):
-            one = _package(entry, entry, span)
-            packages += [one] if one else []
-        elif isinstance(entry, dict):
-            pip += _pip(entry.get("pip"), file, span)
-    name = data.get("name")
-    return name if isinstance(name, str) else None
+    channels += found.channels
+    packages += (one for entry in found.conda if (one := _package(entry, entry, span)) is not None)
+    pip += _pip(found.pip, file, span)
+    return found.name
 
 
-def _pip(entries: object, file: str, span: Span) -> Iterator[Wanted]:
-    for entry in entries if isinstance(entries, list) else ():
-        one = requirement(str(entry), str(entry), span) if not str(entry).startswith("-") else None
+def _pip(entries: tuple[str, ...], file: str, span: Span) -> Iterator[Wanted]:
+    for entry in entries:
+        one = requirement(entry, entry, span) if not entry.startswith("-") else None
         if one is not None:
             yield Wanted(one.name, span, one.specifier, one.extras, one.source, file=file)

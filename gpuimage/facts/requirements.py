@@ -121,6 +121,20 @@ def _repository(source: str) -> str:
     return normalise(match[1]) if match else ""
 
 
+def entries(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a requirements file as pip joins them, without comments: the first one's number (from 1), the text."""
+    start, joined = 0, ""
+    for number, line in enumerate((*text.splitlines(), ""), start=1):
+        start = start or number
+        if line.endswith("\\") and not line.lstrip().startswith("#"):
+            joined += line[:-1] + " "
+            continue
+        entry = re.sub(r"(^|\s)#.*$", "", joined + line).strip()
+        if entry:
+            yield start, entry
+        start, joined = 0, ""
+
+
 class Requirements:
     """A requirements file, read as pip does: names, indexes, other files."""
 
@@ -134,10 +148,7 @@ class Requirements:
     def read(self, text: str, read: Reader, directory: str, depth: int = 0) -> None:
         """Take the lines of a text; `directory` is where it lies in the image."""
         hashes = "--hash=" in text
-        for line in re.sub(r"\\\r?\n", " ", text).splitlines():
-            entry = re.sub(r"(^|\s)#.*$", "", line).strip()
-            if not entry:
-                continue
+        for _, entry in entries(text):
             if entry.startswith("-"):
                 self._option(entry, read, directory, depth)
                 continue

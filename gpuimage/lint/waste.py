@@ -17,24 +17,25 @@ def waste_of(file: FileFacts, findings: Sequence[Finding]) -> Waste:
     found = total(costs)
     if not found.high:
         return found
-    image = _image(file, [cost for cost in costs if not cost.of])
-    if image is None:
+    parts = image_parts(file)
+    if parts is None:
         return found
-    return replace(found, image_low=max(image[0], found.low), image_high=max(image[1], found.high))
+    image = [*parts, *(cost for cost in costs if not cost.of)]
+    low, high = sum(one.low for one in image), sum(one.high for one in image)
+    return replace(found, image_low=max(low, found.low), image_high=max(high, found.high))
 
 
-def _image(file: FileFacts, extra: Sequence[Cost]) -> tuple[int, int] | None:
-    """The bytes of the last image: its base, each torch that is installed, and what findings add to them."""
+def image_parts(file: FileFacts) -> tuple[Cost, ...] | None:
+    """What the tables know of the last image: its base, and each torch that is installed; None where its base is not known."""
     if not file.targets:
         return None
     stage = file.targets[-1]
     base = base_bytes(stage.root)
     if base is None:
         return None
-    low, high = base.low, base.high
+    parts = [Cost(base.low, base.high, f"{stage.root.text} ({base.basis}; {base.source})")]
     for install in file.shipped_python(stage):
         wanted = install.find("torch", "vllm")
         cost = torch_bytes(wanted, install) if wanted is not None else None
-        if cost is not None:
-            low, high = low + cost.low, high + cost.high
-    return low + sum(cost.low for cost in extra), high + sum(cost.high for cost in extra)
+        parts += [cost] if cost is not None else []
+    return tuple(parts)

@@ -18,7 +18,7 @@ from gpuimage.lock import Lock, packages_of_pylock, packages_of_uv_lock
 from gpuimage.plan.draft import Draft
 from gpuimage.tables import TorchRelease, Unknown, WheelFacts
 
-_LOCAL = re.compile(r"^(\./|\.\./|/).*|.*\.whl$")
+_LOCAL = re.compile(r"^(\./|\.\./|/).*|(?!.*://).*\.whl$")
 _CUDA_TAG = re.compile(r"^cu(\d{2})(\d)$")
 
 

@@ -18,7 +18,8 @@ import msgspec
 
 from gpuimage.errors import Location, SpecError
 from gpuimage.spec.checks import closest
-from gpuimage.spec.document import Document, KeyPath, dotted, read_document
+from gpuimage.spec.document import Document, KeyPath, dotted, parse_document
+from gpuimage.spec.files import read_text
 from gpuimage.spec.overrides import apply, resolve
 from gpuimage.spec.reader import Reader, bare, fields_of, is_table, root_type
 from gpuimage.spec.together import check_together
@@ -54,6 +55,7 @@ __all__ = [
     "json_schema",
     "key_path",
     "load_spec",
+    "parse_spec",
     "spec_default",
     "spec_keys",
     "variants",
@@ -97,7 +99,12 @@ def load_spec(path: str | Path, *, overrides: Mapping[str, str] | None = None) -
     says.
     """
     path = Path(path)
-    document = read_document(path)
+    return parse_spec(read_text(path), path, overrides=overrides)
+
+
+def parse_spec(text: str, path: Path, *, overrides: Mapping[str, str] | None = None) -> SpecFile:
+    """The same for a text that shall stand in a file at `path`, which need not be there yet."""
+    document = parse_document(text, path)
     if overrides:
         document = apply(document, overrides)
     data = Reader(document, path.parent).read()

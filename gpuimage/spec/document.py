@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import yaml
 
 from gpuimage.errors import Location, SpecError
-from gpuimage.spec.files import place_of, read_text
+from gpuimage.spec.files import place_of
 
 DEEPEST = 16  # levels of nesting; a spec needs five
 MOST_VALUES = 20_000
@@ -99,13 +99,8 @@ def shown(path: KeyPath) -> str:
     return short(dotted(path), 120)[1:-1]
 
 
-def read_document(path: Path) -> Document:
-    """Read a file; `SpecError` with its position for whatever is wrong with it as YAML."""
-    return parse_document(read_text(path), path)
-
-
 def parse_document(text: str, path: Path) -> Document:
-    """Read the text of a file; `path` is for the errors only."""
+    """Read the text of a file; `SpecError` with its position for whatever is wrong with it as YAML."""
     return _Builder(path).build(text)
 
 

@@ -10,39 +10,42 @@ from gpuimage.errors import Location, SpecError
 LONGEST_FILE = 1 << 20  # bytes
 
 
-def read_text(path: Path) -> str:
-    """Read a file as text; `SpecError` where there is no text. A byte-order mark is dropped."""
-    return _decode(path, _read(path))
+def read_text(path: Path, kind: str = "spec", longest: int = LONGEST_FILE) -> str:
+    """Read a file as text; `SpecError` where there is no text. A byte-order mark is dropped.
+
+    `kind` names in errors what the file should be, `longest` is in bytes.
+    """
+    return _decode(path, _read(path, kind, longest), kind)
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, kind: str, longest: int) -> bytes:
     where = Location(path)
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
             inside = path / "spec.yaml"
-            hint = f"write {inside}" if inside.is_file() else "name the spec file in it"
-            raise SpecError("this is a directory, not a spec", where=where, hint=hint)
+            hint = f"write {inside}" if inside.is_file() else f"name the {kind} file in it"
+            raise SpecError(f"this is a directory, not a {kind}", where=where, hint=hint)
         if not stat.S_ISREG(status.st_mode):
-            raise SpecError("this is no regular file", where=where, hint="name a spec file")
-        _refuse_size(status.st_size, where)
+            raise SpecError("this is no regular file", where=where, hint=f"name a {kind} file")
+        _refuse_size(status.st_size, where, kind, longest)
         with path.open("rb") as file:
-            content = file.read(LONGEST_FILE + 1)
+            content = file.read(longest + 1)
     except FileNotFoundError:
         raise SpecError("there is no such file", where=where, hint=_neighbour(path)) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SpecError(f"this file cannot be read: {reason}", where=where) from None
-    _refuse_size(len(content), where)
+    _refuse_size(len(content), where, kind, longest)
     return content
 
 
-def _refuse_size(size: int, where: Location) -> None:
-    if size > LONGEST_FILE:
+def _refuse_size(size: int, where: Location, kind: str, longest: int) -> None:
+    if size > longest:
         raise SpecError(
-            f"this file is too large for a spec: {size:,} bytes, and the limit is {LONGEST_FILE:,}",
+            f"this file is too large for a {kind}: {size:,} bytes, and the limit is {longest:,}",
             where=where,
-            hint="a spec names files, it does not hold them",
+            hint="a spec names files, it does not hold them" if kind == "spec" else None,
         )
 
 
@@ -55,13 +58,13 @@ def _neighbour(path: Path) -> str:
     return f"did you mean {found[0]}" if len(found) == 1 else "gpuimage init writes a first spec"
 
 
-def _decode(path: Path, content: bytes) -> str:
+def _decode(path: Path, content: bytes, kind: str) -> str:
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise SpecError("this file is UTF-16", where=Location(path, 1, 1), hint="save it as UTF-8")
     content = content.removeprefix(b"\xef\xbb\xbf")
     if b"\0" in content:
         raise SpecError(
-            "this is a binary file, not a spec",
+            f"this is a binary file, not a {kind}",
             where=place_of(path, content, content.index(b"\0")),
             why="it holds NUL bytes",
         )

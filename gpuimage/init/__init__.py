@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,15 +17,14 @@ from gpuimage.init.command import find_command
 from gpuimage.init.conda import environment_file
 from gpuimage.init.dockerfiles import (
     Old,
-    left_builds,
     take_archs,
     take_base,
     take_cuda,
-    take_packages,
     take_python,
 )
 from gpuimage.init.document import document
-from gpuimage.init.files import take_code
+from gpuimage.init.files import take_code, take_source_layout
+from gpuimage.init.installs import Installs, left_builds, take_packages
 from gpuimage.init.locks import LOCKS, foreign_locks, lock_file
 from gpuimage.init.notes import Left, Missing, Notes, Taken
 from gpuimage.init.packages import index, requirements_file, want
@@ -37,6 +37,7 @@ from gpuimage.spec import SpecFile, parse_spec
 __all__ = ["Draft", "Left", "Missing", "Taken", "Won", "draft", "write"]
 
 _DOCKERFILES = ("Dockerfile", "Containerfile", "docker/Dockerfile", ".docker/Dockerfile", "Dockerfile.gpu", "Dockerfile.cuda", "Dockerfile.cu")  # fmt: skip
+_PROJECTS = ("pyproject.toml", "setup.cfg", "setup.py")
 _ENVIRONMENTS = ("environment.yml", "environment.yaml", "conda.yml", "conda.yaml")
 
 
@@ -84,6 +85,9 @@ def draft(directory: Path, *, dockerfile: Path | None = None, output: Path | Non
             hint="name a Dockerfile with --from, or write a spec by hand: image, wheels, gpus, app",
         )
     _fill(notes, old, project)
+    named = dict.fromkeys(one.where.partition(":")[0] for one in notes.taken)
+    used = tuple(name for name in named if name and (name in sources or (directory / name).is_file()))
+    sources = used or sources
     text = document(notes, sources)
     file = parse_spec(text, path)
     made, problem = _planned(file)
@@ -107,11 +111,9 @@ def _sources(notes: Notes, old: Old | None, project: Project | None) -> tuple[st
     """The files that a spec can be made from."""
     names = [*LOCKS, "requirements.txt", *_ENVIRONMENTS]
     there = [name for name in names if (notes.project / name).is_file()]
-    projects = [
-        name for name in ("pyproject.toml", "setup.cfg", "setup.py") if (notes.project / name).is_file()
-    ]
-    says = _says_something(project) or "setup.py" in projects
-    return (*([old.name] if old is not None else []), *there, *(projects if says else []))
+    says = _says_something(project) or (notes.project / "setup.py").is_file()
+    projects = [name for name in _PROJECTS if (notes.project / name).is_file()] if says else []
+    return (*([old.name] if old is not None else []), *there, *projects)
 
 
 def _says_something(project: Project | None) -> bool:
@@ -123,25 +125,29 @@ def _says_something(project: Project | None) -> bool:
 def _fill(notes: Notes, old: Old | None, project: Project | None) -> None:
     """Take from each source what it says; the first that gives a value counts."""
     choose_image(notes, project)
-    installs = False
+    installs = Installs()
     if old is not None:
         take_python(notes, old)
         installs = take_packages(notes, old)
         take_base(notes, old)
         left_builds(notes, old)
-    if installs:
+    if installs.project and project is not None:
+        _project_packages(notes, project, installs.extras)
+    if installs.any:
         _not_installed(notes)
     else:
         _own_packages(notes, project)
     if old is not None:
         take_cuda(notes, old)
         take_archs(notes, old)
-        take_service(notes, old)
+        take_service(notes, old, project)
     if not any(notes.get((key,)) for key in ("wheels", "requirements", "lock", "compile")):
         notes.miss("what the service needs: nothing here names a package", "wheels: [NAME==VERSION]")
     choose_python(notes, project)
     if notes.get(("app", "copy")) is None:
         take_code(notes)
+    elif installs.project:
+        take_source_layout(notes)
     if notes.get(("app", "command")) is None:
         find_command(notes, project)
 
@@ -166,7 +172,8 @@ def _own_packages(notes: Notes, project: Project | None) -> None:
             environment_file(notes, directory / name)
 
 
-def _project_packages(notes: Notes, project: Project) -> None:
+def _project_packages(notes: Notes, project: Project, extras: Set[str] = frozenset()) -> None:
+    """What pyproject.toml or its elders ask for, with these of the extras and groups."""
     for name in project.files:
         if (notes.project / name).is_file() and notes.get(("requirements",)) != name:
             requirements_file(notes, notes.project / name, name)
@@ -175,24 +182,32 @@ def _project_packages(notes: Notes, project: Project) -> None:
     for line in project.dependencies:
         want(notes, line.text, line.where)
     for line in project.hidden if not notes.get(("requirements",)) else ():
-        notes.miss(f"{line.text} ({line.where})", "add what it needs to `wheels`")
-    for line in project.groups:
-        notes.leave(
-            line.text,
-            line.where,
-            "it is not installed unless it is asked for: add what the service needs of it to `wheels`",
+        notes.miss(
+            f"{line.text} ({line.where})",
+            "add what it needs to `wheels`, or name a file under `requirements`",
         )
+    for group in project.groups:
+        if group.name in extras:
+            for line in group.dependencies:
+                want(notes, line.text, line.where, f"{group.kind} {group.name}")
+        else:
+            notes.leave(
+                f"{group.kind} {group.name}", group.where,
+                "it is not installed unless it is asked for: add what the service needs of it to `wheels`",
+            )  # fmt: skip
 
 
 def _not_installed(notes: Notes) -> None:
     """Say of the files that could be installed from and that the Dockerfile does not use."""
-    used = {one.where.partition(":")[0] for one in notes.taken} | {
-        one.where.partition(":")[0] for one in notes.left
-    }
-    used |= {notes.get(("requirements",)), notes.get(("lock",))}
+    used = {one.where.partition(":")[0] for one in (*notes.taken, *notes.left)}  # type: ignore[attr-defined]
+    used |= {notes.get(("requirements",)), notes.get(("lock",)), *(one.what for one in notes.left)}
     for name in (*LOCKS, "requirements.txt", *_ENVIRONMENTS):
         if (notes.project / name).is_file() and name not in used:
-            notes.leave(name, name, "the Dockerfile does not install it")
+            notes.leave(
+                name,
+                name,
+                "the Dockerfile does not name it: name it in the spec where one of its commands installs from it",
+            )
 
 
 def _other_requirements(notes: Notes) -> None:

@@ -17,7 +17,7 @@ _MAIN_FILES = ("main.py", "app.py", "server.py", "serve.py", "service.py", "infe
 _ENTRY = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)", re.ASCII)
 
 
-def take_command(notes: Notes, old: Old) -> None:
+def take_command(notes: Notes, old: Old, project: Project | None) -> None:
     """ENTRYPOINT and CMD as one command."""
     entry, command = _inherited(old)
     if entry is None and command is None:
@@ -27,10 +27,16 @@ def take_command(notes: Notes, old: Old) -> None:
         words += _words(command)
     where = old.at((entry or command).line)  # type: ignore[union-attr]
     kept = _without_runner(words)
+    because = f"without `{plain(shlex.join(words[: len(words) - len(kept)]))}`" if kept != words else ""
+    script = project.scripts.get(kept[0]) if project is not None and kept else None
+    if script is not None and (called := _called(script)):
+        kept, because = (
+            [*called, *kept[1:]],
+            f"the script {kept[0]}, whose package is copied and not installed",
+        )
     if any(_is_secret(first, second) for first, second in zip(kept, [*kept[1:], ""], strict=True)):
         notes.leave("the command", where, WITHHELD)
     elif kept:
-        because = f"without `{plain(shlex.join(words[: len(words) - len(kept)]))}`" if kept != words else ""
         notes.put(("app", "command"), kept, where, because)
 
 
@@ -63,7 +69,7 @@ def _words(one: Instruction) -> list[str]:
     if re.search(r"[$`&|;<>()*?~#\n\\]|^\w+=", text):
         return ["/bin/sh", "-c", text]
     try:
-        return [word for word in shlex.split(text) if word != "exec" or not text.startswith("exec ")]
+        return shlex.split(text.removeprefix("exec "))
     except ValueError:
         return ["/bin/sh", "-c", text]
 
@@ -134,14 +140,18 @@ def find_command(notes: Notes, project: Project | None) -> None:
 
 
 def _take_script(notes: Notes, name: str, script: Line) -> bool:
-    """A console script without its installed wrapper: the project's code is copied, not installed."""
+    because = f"the script {name}, whose package is copied and not installed"
+    called = _called(script)
+    return bool(called) and notes.put(("app", "command"), called, script.where, because)
+
+
+def _called(script: Line) -> list[str]:
+    """A console script without its installed wrapper, which does the same; nothing for a target that is none."""
     entry = _ENTRY.fullmatch(script.text.partition("[")[0].strip())
     if entry is None:
-        return False
-    call = f"import sys; from {entry['module']} import {entry['name']}; sys.exit({entry['name']}())"
-    return notes.put(
-        ("app", "command"),
-        ["python3", "-c", call],
-        script.where,
-        f"the script {name}, whose package is copied and not installed",
-    )
+        return []
+    return [
+        "python3",
+        "-c",
+        f"import sys; from {entry['module']} import {entry['name']}; sys.exit({entry['name']}())",
+    ]

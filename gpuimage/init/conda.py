@@ -37,7 +37,9 @@ _SAME_NAMES = frozenset(
     "transformers typer uvicorn wandb websockets xformers".split()
 )
 _CUDA = frozenset({"pytorch-cuda", "cudatoolkit", "cuda-version", "cuda", "cuda-toolkit"})
-_NEEDLESS = pattern(r"pip|setuptools|wheel|cuda-.*|cudnn|nccl|lib(cu|nv)\S*|pytorch-mutex|mkl.*|blas|_\S*")
+_NEEDLESS = pattern(
+    r"conda|mamba|pip|setuptools|wheel|cuda-.*|cudnn|nccl|lib(cu|nv)\S*|pytorch-mutex|mkl.*|blas|_\S*"
+)
 
 
 def environment_file(notes: Notes, path: Path) -> None:

@@ -17,33 +17,31 @@ from gpuimage.patterns import pattern
 _MOST_ENTRIES = 60  # of a directory that is copied whole; more is no project's root
 _DEPENDENCY_FILES = pattern(r"(requirements|constraints)[^/]*\.(txt|in)|pyproject\.toml|(uv|poetry|pdm)\.lock|pylock[^/]*\.toml|Pipfile(\.lock)?|environment[^/]*\.ya?ml|conda[^/]*\.(ya?ml|lock|txt)|setup\.(py|cfg)")  # fmt: skip
 # What lies in a project and does not run.
-_NO_CODE = pattern(r"\..*|.*\.egg-info|__pycache__|s?venv|env|build|dist|node_modules|tests?|docs?|examples?|Dockerfile.*|.*\.[Dd]ockerfile|Containerfile.*|docker-compose.*|compose\.ya?ml|spec\.(ya?ml|lock)|(README|LICENSE|CHANGELOG|CONTRIBUTING|CODE_OF_CONDUCT|SECURITY|NOTICE|AUTHORS|MANIFEST)(\..*)?|Makefile|tox\.ini|noxfile\.py|conftest\.py")  # fmt: skip
+_NO_CODE = pattern(r"\..*|.*\.egg-info|__pycache__|s?venv|env|build|dist|node_modules|tests?|docs?|examples?|Dockerfile.*|.*\.[Dd]ockerfile|Containerfile.*|docker-compose.*|compose\.ya?ml|spec\.(ya?ml|lock)|(?i:.*\.(md|rst|ipynb|cff))|(?i:README|LICEN[CS]E|CHANGELOG|NOTICE|AUTHORS|MANIFEST)(\..*)?|Makefile|tox\.ini|noxfile\.py|conftest\.py")  # fmt: skip
 
 
 def take_files(notes: Notes, old: Old) -> None:
     """The project's files that the image holds, and the directory that they and the command start from."""
-    found = [
-        (copy, source, path)
+    landed = [
+        (copy, path, _landing(copy, source, path))
         for copy in old.file.chain_copies(old.stage)
         for source, path in _sources(notes, old, copy)
+        if path.resolve() not in notes.files
     ]
-    landings = [(copy, path, _landing(copy, source, path)) for copy, source, path in found]
-    root = _root(notes, old, [(notes.relative(path) or "", place) for _, path, place in landings if place])
-    for copy, path, place in landings:
+    root = _root(notes, old, [(notes.relative(path), place) for _, path, place in landed])
+    for copy, path, place in landed:
         name, where = notes.relative(path), old.at(copy.step.instruction.line)
-        if path.resolve() in notes.files:
-            continue
         if name is None:
             notes.leave(
                 str(path), where, "it lies outside of the spec's directory, which is the build's context"
             )
             continue
-        entries = _whole(notes, path) if name == "." else [name]
-        for entry in entries:
+        for entry in _whole(notes, path) if name == "." else [name]:
             notes.add(("app", "copy"), entry, where)
-        if name != "." and place is not None and place != posixpath.join(root, name):
+        if place is not None and place != posixpath.normpath(posixpath.join(root, name)):
             notes.miss(
-                f"{name} lands in {posixpath.join(root, name)}, and the old image had it in {place} ({where}): a spec keeps paths as they are beside it",
+                f"the place of {'what is copied' if name == '.' else name}: {place} in the old image ({where}), under {root} "
+                "in the new one, with the path that it has beside the spec",
                 "write the command, and paths in the code, for the new place",
             )
 
@@ -88,17 +86,31 @@ def _landing(copy: Copy, source: str, path: Path) -> str | None:
     return posixpath.join(copy.target, path.name) if into else copy.target
 
 
-def _root(notes: Notes, old: Old, placed: Sequence[tuple[str, str]]) -> str:
-    """The directory under which the spec puts every file: the old one, else the one that most files agree on."""
-    end = old.stage.end.workdir
-    own = end if end != "/" else None
-    votes = Counter(place[: -len(name) - 1] or "/" for name, place in placed if place.endswith(f"/{name}"))
-    votes.update(place for name, place in placed if name == ".")
-    root = own if own in votes or not votes else votes.most_common(1)[0][0]
-    if root is None or not notes.put(
-        ("app", "workdir"), root, old.last("WORKDIR" if root == own else "COPY")
-    ):
-        root = "/app"
+def _root(notes: Notes, old: Old, placed: Sequence[tuple[str | None, str | None]]) -> str:
+    """The directory of the old image under which the files lay as they lie here: its own, or the one most agree on."""
+    votes = Counter(
+        place.removesuffix(f"/{name}") or "/"
+        for name, place in placed
+        if place and place.endswith(f"/{name}")
+    )
+    votes.update(place for name, place in placed if place and name == ".")
+    own = old.stage.end.workdir if old.stage.end.workdir != "/" else None
+    root = (
+        own
+        if own is not None and (own in votes or not votes)
+        else votes.most_common(1)[0][0]
+        if votes
+        else "/app"
+    )
+    where = old.last("WORKDIR" if root == own else "COPY")
+    if f"{root}/".startswith("/root/"):
+        notes.leave(
+            f"the directory {root}",
+            where,
+            "it is root's home, which another user may not enter: the files go to /app",
+        )
+    elif root != "/app":
+        notes.put(("app", "workdir"), root, where)
     if own is not None and root != own:
         notes.miss(
             f"the command ran in {own}, and the files lie under {root}",
@@ -116,9 +128,21 @@ def take_code(notes: Notes) -> None:
             if entry is not None:
                 notes.add(("app", "copy"), entry, "", "the project's Python code")
         if found:
-            if top != notes.project and (where := notes.relative(top)):
-                notes.put(("env", "PYTHONPATH"), f"/app/{where}", where, "the code is copied, not installed")
+            take_source_layout(notes)
             return
+
+
+def take_source_layout(notes: Notes) -> None:
+    """Let Python find the packages below `src`, which an install would have put on its path."""
+    src = notes.relative(notes.project / "src")
+    copied = [
+        entry for entry in notes.get(("app", "copy"), []) if entry == src or entry.startswith(f"{src}/")
+    ]
+    if src and copied and notes.get(("env", "PYTHONPATH")) is None:
+        workdir = notes.get(("app", "workdir"), "/app")
+        notes.put(
+            ("env", "PYTHONPATH"), posixpath.join(workdir, src), src, "the code is copied, not installed"
+        )
 
 
 def _names(directory: Path) -> list[str]:

@@ -39,7 +39,8 @@ def _unfit(data: dict[str, Any], name: str) -> str | None:
         source = row.get("source") if name == "uv.lock" else row
         kinds = [kind for kind in _ELSEWHERE if isinstance(source, dict) and not _is_own(source.get(kind))]
         if kinds:
-            return f"{row.get('name')} comes from a {kinds[0]}, which no lock of gpuimage can pin"
+            place = "a repository" if kinds[0] in ("git", "vcs") else "a directory"
+            return f"{row.get('name')} comes from {place}, which no lock of gpuimage can pin"
     if name == "uv.lock" and any("conflicts" in key for key in data):
         return "it holds groups that exclude each other, and a spec names none: `uv export` one of them and name that file as `requirements`"
     return None

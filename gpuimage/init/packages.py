@@ -56,6 +56,8 @@ def want(
     except InvalidRequirement:
         _leave(notes, text, where)
         return
+    if "(" in entry.partition(";")[0]:  # as poetry writes it
+        entry = str(parsed)
     if (reason := _not_pinned(parsed.url or "")) is not None:
         notes.leave(entry, where, reason)
     elif re.search(r"===?[^,]*\.dev", str(parsed.specifier)):

@@ -22,11 +22,20 @@ _PLACE = pattern(r"\(at line (?P<line>\d+), column (?P<column>\d+)\)")
 _CLASSIFIER = pattern(r"Programming Language :: Python :: (?P<minor>3\.\d+)")
 
 
+class Group(Struct):
+    """Dependencies that are installed only where they are asked for: an `extra` or a `group`."""
+
+    kind: str
+    name: str
+    where: str
+    dependencies: tuple[Line, ...] = ()
+
+
 class Project(Struct):
     """What was found, each with its place; `files` are requirements files that hold its dependencies.
 
-    `pythons` are the versions that its classifiers name, `scripts` its console scripts (`pkg.module:function`), `variant`
-    the build of torch that uv is told to take, `left` the groups that an install does not bring by itself.
+    `pythons` are the versions that its classifiers name, `scripts` its console scripts (`pkg.module:function`), `indexes`
+    those that uv takes torch from, `hidden` what only running a program would tell.
     """
 
     name: Line | None = None
@@ -37,9 +46,8 @@ class Project(Struct):
     files: tuple[str, ...] = ()
     scripts: dict[str, Line] = field(default_factory=dict)
     indexes: tuple[Line, ...] = ()
-    groups: tuple[Line, ...] = ()
+    groups: tuple[Group, ...] = ()
     hidden: tuple[Line, ...] = ()
-    """What only running a program would tell, with the reason."""
 
 
 def read_project(directory: Path) -> Project | None:
@@ -169,35 +177,39 @@ def _elsewhere(found: Project, line: Line, data: dict[str, Any]) -> bool:
 
 def _groups(
     data: dict[str, Any], project: dict[str, Any], poetry: dict[str, Any], places: _Places
-) -> Iterator[Line]:
+) -> Iterator[Group]:
     for kind, table in (
         ("extra", _at(project, "optional-dependencies")),
         ("group", _at(data, "dependency-groups")),
-        ("group", _at(poetry, "group")),
-        ("extra", _at(poetry, "extras")),
     ):
-        for name in table:
-            yield Line(f"{kind} {name}", places.line(name).where)
+        for name, listed in table.items():
+            yield Group(kind, name, places.line(name).where, tuple(map(places.line, texts(listed))))
+    for name, table in _at(poetry, "group").items():
+        lines = _poetry(Project(), _at(table, "dependencies"), places)
+        yield Group("group", name, places.line(name).where, tuple(lines))
+    optional = {
+        name: row
+        for name, row in _at(poetry, "dependencies").items()
+        if isinstance(row, dict) and row.get("optional")
+    }
+    for name, listed in _at(poetry, "extras").items():
+        rows = {one: {**optional[one], "optional": False} for one in texts(listed) if one in optional}
+        yield Group("extra", name, places.line(name).where, tuple(_poetry(Project(), rows, places)))
 
 
 def _poetry(found: Project, table: dict[str, Any], places: _Places) -> Iterator[Line]:
     """The dependencies of poetry, whose carets and tildes pip does not know."""
     for name, value in table.items():
         row = value if isinstance(value, dict) else {"version": value}
-        version = row.get("version")
-        if not isinstance(version, str) and not row.keys() & {"git", "path", "url"}:
-            continue
-        place = places.line(name).where
+        version, place = row.get("version"), places.line(name).where
         if name == "python":
             found.requires_python = Line(poetry_specifier(str(version)), place)
-        elif row.get("optional"):
-            continue
-        elif row.keys() & {"git", "path", "url"}:
+        elif row.keys() & {"git", "path", "url"} and not row.get("optional"):
             found.hidden = (*found.hidden, Line(f"{name}, which poetry takes from elsewhere", place))
-        else:
+        elif isinstance(version, str) and not row.get("optional"):
             extras = f"[{','.join(texts(row.get('extras')))}]" if texts(row.get("extras")) else ""
             marker = f"; {row['markers']}" if isinstance(row.get("markers"), str) else ""
-            yield Line(f"{name}{extras}{poetry_specifier(str(version))}{marker}", place)
+            yield Line(f"{name}{extras}{poetry_specifier(version)}{marker}", place)
 
 
 def poetry_specifier(text: str) -> str:
@@ -248,6 +260,17 @@ def _setup_cfg(text: str, path: Path) -> Project:
     else:
         found.dependencies = tuple(places.line(one.strip()) for one in listed.splitlines() if one.strip())
     found.pythons = _pythons(value("metadata", "classifiers").splitlines())
+    found.scripts = _console_scripts(value("options.entry_points", "console_scripts").splitlines(), places)
+    return found
+
+
+def _console_scripts(entries: Iterable[str], places: _Places) -> dict[str, Line]:
+    """`name = package.module:function`, as setuptools writes them."""
+    found = {}
+    for entry in entries:
+        name, equals, target = entry.partition("=")
+        if equals:
+            found[name.strip()] = Line(target.strip(), places.line(entry.strip(), name.strip()).where)
     return found
 
 
@@ -277,6 +300,8 @@ def _setup_py(text: str, path: Path) -> Project:
     listed = _literal(arguments.get("install_requires"), known)
     found.dependencies = tuple(places.line(one) for one in texts(listed))
     found.pythons = _pythons(texts(_literal(arguments.get("classifiers"), known)))
+    points = _literal(arguments.get("entry_points"), known)
+    found.scripts = _console_scripts(texts(_at({"points": points}, "points").get("console_scripts")), places)
     if "install_requires" in arguments and listed is None:
         found.hidden = (
             Line(

@@ -10,6 +10,7 @@ from gpuimage.init.dockerfiles import Old
 from gpuimage.init.files import take_files
 from gpuimage.init.notes import WITHHELD, Notes, plain
 from gpuimage.init.packages import BUILD_ONLY
+from gpuimage.init.projects import Project
 from gpuimage.patterns import pattern
 from gpuimage.rules.packages import CONTAINER_TOOLKIT, CUDNN, LIBRARIES, META, NCCL, TOOLKIT, is_driver
 from gpuimage.rules.secrets import is_stand_in, names_secret
@@ -23,11 +24,12 @@ _APT_LEFT = (
     (CUDNN.fullmatch, "the wheels or the base bring cuDNN"),
     (NCCL.fullmatch, "the wheels bring NCCL"),
     (pattern(r"nvidia-cuda-(toolkit|dev)\S*|cuda-\S+").fullmatch, "the wheels or the base bring CUDA"),
-    (pattern(r"(lib)?python3?(\.\d+)?(-(dev|venv|pip|distutils|setuptools|wheel|full|minimal|stdlib|is-python3|apt))*|python-is-python3|pipx|virtualenv").fullmatch, "`python` names the Python"),
+    (pattern(r"pip|(lib)?python3?(\.\d+)?(-(dev|venv|pip|distutils|setuptools|wheel|full|minimal|stdlib|is-python3|apt))*|python-is-python3|pipx|virtualenv").fullmatch, "`python` names the Python"),
     (pattern(r"build-essential|g\+\+\S*|gcc(-\d+)?|clang\S*|make|cmake|ninja-build|gfortran|pkg-config|autoconf|automake|libtool|ccache|rustc|cargo").fullmatch,
      "a compiler: nothing compiles in this image; `jit: triton` brings one for torch.compile"),
     (pattern(r"git(-lfs)?|curl|wget|unzip|gnupg2?|gpg|dirmngr|software-properties-common|apt-transport-https|apt-utils|lsb-release|ca-certificates|aria2|sudo").fullmatch,
      "it fetches and unpacks while an image is built: add it back where the service calls it"),
+    (pattern(r"python3?-\S+").fullmatch, "it is for the distribution's Python: name the project under `wheels`"),
 )  # fmt: skip
 # Transitional names that are gone, by what they pulled in.
 _RENAMED = {"libgl1-mesa-glx": "libgl1", "libegl1-mesa": "libegl1", "libgles2-mesa": "libgles2"}
@@ -35,9 +37,10 @@ _RENAMED = {"libgl1-mesa-glx": "libgl1", "libegl1-mesa": "libegl1", "libgles2-me
 _ENV_LEFT = (
     (pattern(r"NVIDIA_(VISIBLE_DEVICES|REQUIRE_\w+|DRIVER_CAPABILITIES|PRODUCT_NAME|DISABLE_REQUIRE)"), "the plan sets the contract with the container toolkit"),
     (pattern(r"PATH|VIRTUAL_ENV|CONDA_\w+|MAMBA_\w+|PYTHONHOME|PYENV_\w+"), "the plan sets where programs and Python are found"),
-    (pattern(r"(PIP|UV|POETRY|PDM|PIPENV)_\w+|DEBIAN_FRONTEND|DEBCONF_\w+|APT_\w+"), "it is for the installs of the build"),
+    (pattern(r"(PIP|UV|POETRY|PDM|PIPENV)_\w+|PYTHON_VERSION|PYTHON_VER|DEBIAN_FRONTEND|DEBCONF_\w+|APT_\w+"), "it is for the installs of the build"),
     (pattern(r"(CUDA|CUDNN|NCCL|NV)_(VERSION|HOME|PATH|ROOT|PKG_VERSION|TOOLKIT\w*|INC_PATH)|CUDA_VERSION_\w+|CUDADIR|(LIBRARY|CPATH|C_INCLUDE|CPLUS_INCLUDE)(_PATH)?"), "it points into a CUDA toolkit, which the image does not have"),
     (pattern(r"TORCH_CUDA_ARCH_LIST|CUDAARCHS|CMAKE_\w+|FLASH_ATTN_CUDA_ARCHS|FLASH_ATTENTION_\w+|MAX_JOBS|NVCC_\w+|TORCH_NVCC_FLAGS|FORCE_CUDA|CC|CXX|CFLAGS|CXXFLAGS|LDFLAGS|MAKEFLAGS"), "it is for compiling"),
+    (pattern(r"(?i:https?|ftp|no|all)_(?i:proxy)"), "it is a proxy of the build"),
     (pattern(r"PYTHONUNBUFFERED"), "the plan sets it"),
 )  # fmt: skip
 _USUAL_CAPABILITIES = frozenset({"compute", "utility"})
@@ -102,7 +105,7 @@ def take_env(notes: Notes, old: Old) -> None:
             reason = BUILD_ONLY
         if reason is not None:
             notes.leave(name, where, reason)
-        elif value:
+        elif not names_secret(name):
             notes.put(("env", name), value, where)
 
 
@@ -125,7 +128,7 @@ def take_user(notes: Notes, old: Old) -> None:
     user = steps[-1].expand(steps[-1].instruction.arguments).value if steps else old.stage.end.user
     where = old.last("USER") or old.head
     if user is None:
-        notes.leave("USER", where, BUILD_ONLY)
+        notes.leave("the user", where, BUILD_ONLY)
     elif user.partition(":")[0] in ("", "root", "0"):
         notes.leave(
             "root", where, "the service runs as the unprivileged user app; `app.user: root` where it must not"
@@ -199,7 +202,10 @@ def _commands(notes: Notes, old: Old, step: Step, where: str) -> None:
             )
 
 
-def take_service(notes: Notes, old: Old) -> None:
+def take_service(notes: Notes, old: Old, project: Project | None) -> None:
     """All of it, in the order of the spec."""
-    for take in (take_apt, take_files, take_command, take_user, take_env, take_labels, left_behind):
+    take_apt(notes, old)
+    take_files(notes, old)
+    take_command(notes, old, project)
+    for take in (take_user, take_env, take_labels, left_behind):
         take(notes, old)

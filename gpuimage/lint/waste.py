@@ -33,9 +33,13 @@ def image_parts(file: FileFacts) -> tuple[Cost, ...] | None:
     base = base_bytes(stage.root)
     if base is None:
         return None
+    seen: set[tuple[str | None, str | None]] = set()
     parts = [Cost(base.low, base.high, f"{stage.root.text} ({base.basis}; {base.source})")]
     for install in file.shipped_python(stage):
         wanted = install.find("torch", "vllm")
-        cost = torch_bytes(wanted, install) if wanted is not None else None
+        if wanted is None or (install.target, wanted.specifier) in seen:
+            continue  # the same version in the same place once more adds nothing
+        seen.add((install.target, wanted.specifier))
+        cost = torch_bytes(wanted, install)
         parts += [cost] if cost is not None else []
     return tuple(parts)

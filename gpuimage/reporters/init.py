@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from gpuimage import __version__
 from gpuimage.errors import GpuImageError
-from gpuimage.init import Draft, Won
+from gpuimage.init import Draft, Taken, Won
 from gpuimage.init.document import grouped
 from gpuimage.reporters.visible import visible
 from gpuimage.reporters.wrapped import wrapped
 from gpuimage.tables import edition
-from gpuimage.units import span
+from gpuimage.units import size, span
 
 
 def init_text(made: Draft, *, written: bool) -> str:
@@ -23,7 +23,7 @@ def init_text(made: Draft, *, written: bool) -> str:
         f"{visible(str(made.path)) if written else 'a spec'}, from {visible(', '.join(made.sources))}",
         "",
     ]
-    lines += _block("taken", ((_key(one.key), _taken(one)) for one in made.taken))
+    lines += _block("taken", _taken(made.taken))
     lines += _block("left out", grouped(made.left))
     lines += _block("missing", ((one.what, one.change) for one in made.missing))
     if made.won is not None:
@@ -53,13 +53,20 @@ def _key(key: tuple[str, ...]) -> str:
     return ".".join(key)
 
 
-def _taken(one: object) -> str:
-    value, where, because = (getattr(one, name) for name in ("value", "where", "because"))
-    says = ": ".join(part for part in (where, because) if part)
-    return f"{value}  ({says})" if says else str(value)
+def _taken(taken: Sequence[Taken]) -> Iterator[tuple[str, str]]:
+    """Each key with its values and their places; what is from the same place stands together."""
+    keys: dict[str, dict[str, list[str]]] = {}
+    for one in taken:
+        says = ": ".join(part for part in (one.where, one.because) if part)
+        keys.setdefault(_key(one.key), {}).setdefault(says, []).append(one.value)
+    for key, places in keys.items():
+        yield (
+            key,
+            "; ".join(", ".join(values) + (f" ({says})" if says else "") for says, values in places.items()),
+        )
 
 
-def _block(title: str, rows: Iterator[tuple[str, str]]) -> list[str]:
+def _block(title: str, rows: Iterable[tuple[str, str]]) -> list[str]:
     lines = [line for head, text in rows for line in wrapped(f"  {visible(head)}: ", visible(text), 4)]
     return [title, *lines, ""] if lines else []
 
@@ -72,6 +79,8 @@ def _won(won: Won) -> Iterator[str]:
     )
     for part in won.old or ():
         yield from wrapped("    ", f"{span(part.low, part.high)}: {part.basis}", 6)
+    if old is not None and (most := old[1] - sum(part.high for part in won.old or ())) > 0:
+        yield f"    up to {size(most)}: what the linter finds besides them"
     if won.waste.high:
         yield from wrapped(
             "  ", f"`gpuimage lint` finds {span(won.waste.low, won.waste.high)} in it that can go", 4

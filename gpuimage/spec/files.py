@@ -32,7 +32,9 @@ def _read(path: Path, kind: str, longest: int) -> bytes:
         with path.open("rb") as file:
             content = file.read(longest + 1)
     except FileNotFoundError:
-        raise SpecError("there is no such file", where=where, hint=_neighbour(path)) from None
+        raise SpecError(
+            "there is no such file", where=where, hint=_neighbour(path) if kind == "spec" else None
+        ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SpecError(f"this file cannot be read: {reason}", where=where) from None

@@ -140,7 +140,7 @@ def take_cuda(notes: Notes, old: Old) -> None:
             notes.leave(
                 str(own.text),
                 old.head,
-                "torch's wheels bring their CUDA along: with this base it was there twice",
+                "torch's wheels bring their CUDA along and need none of the base",
             )
     elif notes.get(("cuda",)) is None:
         stage = next((one for one in (old.stage, *old.feeding) if one.root.cuda_minor), None)

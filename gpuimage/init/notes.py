@@ -104,7 +104,7 @@ class Notes:
 
     def leave(self, what: str, where: str, because: str) -> None:
         """Note what stays out."""
-        self.left.append(Left(plain(what), where, because))
+        self.left.append(Left(plain(what), where, plain(because)))
 
     def miss(self, what: str, change: str) -> None:
         """Note what the user has to say."""

@@ -50,7 +50,7 @@ def want(
     notes: Notes, text: str, where: str, because: str = "", env: Mapping[str, str] | None = None
 ) -> None:
     """Take one requirement: to `compile` where no wheel of it exists, else to `wheels`; `env` is for its compilation."""
-    entry = _HASHES.sub("", text).strip()
+    entry = " ".join(_HASHES.sub("", text).split())
     try:
         parsed = Requirement(entry)
     except InvalidRequirement:
@@ -104,29 +104,29 @@ def _leave(notes: Notes, text: str, where: str) -> None:
 
 def _again(notes: Notes, parsed: Requirement, entry: str, where: str) -> bool:
     """Whether the same project was taken before; the one that says more stays."""
-    if parsed.marker is not None:
-        return False
-    if any(canonicalize_name(one.name) == canonicalize_name(parsed.name) for one in notes.filed):
+    name = canonicalize_name(parsed.name)
+    if any(canonicalize_name(one.name) == name for one in notes.filed):
         return True
-    lists = ((("wheels",), str), (("compile",), lambda item: str(item["package"])))
-    for key, text_of in lists:
-        for item in notes.get(key, []):
-            text = text_of(item)
-            before = named(text)
-            if (
-                before is None
-                or before.marker is not None
-                or canonicalize_name(before.name) != canonicalize_name(parsed.name)
-            ):
-                continue
-            if str(before) == str(parsed) or (not parsed.specifier and not parsed.url and not parsed.extras):
-                return True
-            if key == ("wheels",) and not before.specifier and not before.url and not before.extras:
-                notes.replace(key, item, entry, where)
-                return True
-            notes.leave(entry, where, f"asked for twice: {text} counts")
-            return True
-    return False
+    before = next(
+        (one for one in asked(notes) if canonicalize_name(one.name) == name and one.marker is None), None
+    )
+    if before is None or parsed.marker is not None:
+        return False
+    if str(before) != str(parsed) and _says_more(parsed):
+        wheels = notes.get(("wheels",), [])
+        old = next(
+            (text for text in wheels if (one := named(text)) is not None and str(one) == str(before)), None
+        )
+        if old is not None and not _says_more(before):
+            notes.replace(("wheels",), old, entry, where)
+        else:
+            notes.leave(entry, where, f"asked for twice: {before} counts")
+    return True
+
+
+def _says_more(parsed: Requirement) -> bool:
+    """Whether it is more than a name."""
+    return bool(parsed.specifier or parsed.url or parsed.extras)
 
 
 def named(text: str) -> Requirement | None:

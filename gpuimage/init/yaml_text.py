@@ -73,7 +73,7 @@ def _in_lines(value: Sequence[object], comments: Mapping[Key, str], here: Key, h
 def _entries(value: Sequence[object], comments: Mapping[Key, str], here: Key, indent: str) -> Iterator[str]:
     for entry in value:
         comment = comments.get((*here, shown_key(entry)), "")
-        if not isinstance(entry, Mapping):
+        if not isinstance(entry, Mapping) or not entry:
             yield with_comment(f"{indent}- {flow(entry)}", comment)
             continue
         lines = [f"{scalar(str(key))}: {flow(item)}" for key, item in entry.items()]

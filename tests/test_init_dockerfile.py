@@ -8,7 +8,7 @@ import pytest
 
 from gpuimage.errors import PlanError
 from gpuimage.init import Draft, draft
-from tests.test_init import left, missing, places, spec
+from tests.test_init import UV_LOCK, left, missing, places, spec
 
 TORCH = "RUN pip install torch==2.8.0 --index-url https://download.pytorch.org/whl/cu128\n"
 
@@ -266,6 +266,19 @@ def test_driver_capabilities_beyond_the_usual_stay(tmp_path: Path, given: str, t
         tmp_path, f"FROM python:3.12-slim\nENV NVIDIA_DRIVER_CAPABILITIES={given}\nRUN pip install numpy\n"
     )
     assert spec(found).env.get("NVIDIA_DRIVER_CAPABILITIES") == taken
+
+
+def test_a_lock_and_a_requirements_file_are_never_both_named(tmp_path: Path) -> None:
+    text = "FROM python:3.12-slim\nWORKDIR /app\nCOPY . .\nRUN uv sync --frozen && pip install -c c.txt -r requirements.txt\n"
+    own = '[project]\nname = "svc"\nversion = "0.1.0"\nrequires-python = ">=3.11"\ndependencies = ["numpy"]\n'
+    files = {"requirements_dot_txt": "scipy==1.14.0\n", "uv_dot_lock": UV_LOCK, "pyproject_dot_toml": own}
+    found = made(tmp_path, text, **files)
+    assert (spec(found).lock, spec(found).requirements, spec(found).wheels) == (
+        "uv.lock",
+        None,
+        ("scipy==1.14.0",),
+    )
+    assert "no options of pip" in left(found)["constraints c.txt"]
 
 
 # --- the size to be won ------------------------------------------------------------------------------------------

@@ -68,6 +68,12 @@ def test_onnxruntime_without_its_extras_gets_the_smallest_flavor_with_cudnn(tmp_
     assert "libcudnn" in said(made)
 
 
+def test_a_wheel_by_its_url_is_no_file_beside_the_spec(tmp_path: Path) -> None:
+    made = make(tmp_path, 'wheels: ["numpy @ https://x.org/numpy-2.1.0-py3-none-any.whl"]\n')
+    assert made.resolution.requirements == ("numpy @ https://x.org/numpy-2.1.0-py3-none-any.whl",)
+    assert made.resolution.local == ()
+
+
 def test_devel_gets_the_newest_devel_base_of_its_cuda_once(tmp_path: Path) -> None:
     made = make(tmp_path, 'flavor: devel\npython: "3.12"\ncuda: "12.8"\nwheels: [torch==2.9.1]\njit: nvcc\n')
     assert str(made.base) == "nvidia/cuda:12.8.1-devel-ubuntu24.04"

@@ -64,36 +64,39 @@ def draft(directory: Path, *, dockerfile: Path | None = None, output: Path | Non
     """Make a spec for the project in a directory, to stand at `output` (spec.yaml in it).
 
     `dockerfile` names an old one; without it the usual names are looked for. SpecError where there is nothing to make a
-    spec from, or a file cannot be read. Nothing is written, run or fetched.
+    spec from, or a file cannot be read. Nothing is written or fetched, and nothing of the project is run.
     """
     if not directory.is_dir():
         hint = "name its directory, and the file with --from" if directory.exists() else None
         raise SpecError("this is no directory", where=Location(directory), hint=hint)
     path = output or directory / "spec.yaml"
     notes = Notes(directory, path.parent)
-    found = dockerfile or next(
-        (directory / name for name in _DOCKERFILES if (directory / name).is_file()), None
-    )
+    usual = (directory / name for name in _DOCKERFILES)
+    found = dockerfile or next((one for one in usual if one.is_file()), None)
     old = Old(found, notes.relative(found) or str(found)) if found is not None else None
     project = read_project(directory)
-    sources = _sources(notes, old, project)
-    if not sources:
-        raise SpecError(
-            "there is nothing here to make a spec from",
-            where=Location(directory),
-            why="no Dockerfile, requirements.txt, setup.py, uv.lock, pylock.toml, environment.yml, or a pyproject.toml or setup.cfg that names a project",
-            hint="name a Dockerfile with --from, or write a spec by hand: image, wheels, gpus, app",
-        )
+    there = _sources(notes, old, project)
+    if not there:
+        raise _nothing(directory)
     _fill(notes, old, project)
     named = dict.fromkeys(one.where.partition(":")[0] for one in notes.taken)
-    used = tuple(name for name in named if name and (name in sources or (directory / name).is_file()))
-    sources = used or sources
+    sources = (
+        tuple(name for name in named if name in there or (name and (directory / name).is_file())) or there
+    )
     text = document(notes, sources)
     file = parse_spec(text, path)
     made, problem = _planned(file)
     return Draft(
         path, text, file, sources, tuple(notes.taken), tuple(notes.left), tuple(notes.missing), made, problem,
         won(old, made) if old is not None else None,
+    )  # fmt: skip
+
+
+def _nothing(directory: Path) -> SpecError:
+    return SpecError(
+        "there is nothing here to make a spec from", where=Location(directory),
+        why="no Dockerfile, requirements.txt, setup.py, uv.lock, pylock.toml, environment.yml, and no pyproject.toml or setup.cfg that names a project",
+        hint="name a Dockerfile with --from, or write a spec by hand: image, wheels, gpus, app",
     )  # fmt: skip
 
 
@@ -199,7 +202,8 @@ def _project_packages(notes: Notes, project: Project, extras: Set[str] = frozens
 
 def _not_installed(notes: Notes) -> None:
     """Say of the files that could be installed from and that the Dockerfile does not use."""
-    used = {one.where.partition(":")[0] for one in (*notes.taken, *notes.left)}  # type: ignore[attr-defined]
+    used = {one.where.partition(":")[0] for one in notes.taken}
+    used |= {one.where.partition(":")[0] for one in notes.left}
     used |= {notes.get(("requirements",)), notes.get(("lock",)), *(one.what for one in notes.left)}
     for name in (*LOCKS, "requirements.txt", *_ENVIRONMENTS):
         if (notes.project / name).is_file() and name not in used:

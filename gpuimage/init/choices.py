@@ -64,15 +64,9 @@ def choose_python(notes: Notes, project: Project | None) -> None:
     best = named[-1] if named else _DEFAULT_PYTHON if _DEFAULT_PYTHON in allowed else allowed[-1]
     because = [f"the project allows {required.text}"] if required else []
     because += ["the newest it names"] if named else []
-    because += (
-        [
-            "torch has wheels for it"
-            if named or best == _DEFAULT_PYTHON
-            else "the newest that torch has wheels for"
-        ]
-        if torch
-        else []
-    )
+    if torch:
+        first = named or best == _DEFAULT_PYTHON
+        because.append("torch has wheels for it" if first else "the newest that torch has wheels for")
     notes.put(("python",), best, required.where if required else "", ", ".join(because))
 
 

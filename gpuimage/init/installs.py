@@ -68,6 +68,12 @@ def _install(notes: Notes, old: Old, install: PythonInstall, found: Installs) ->
             found.project = True
             found.extras |= _extras(install)
         return
+    for argument in install.given.arguments("-c", "--constraint", "--constraints"):
+        notes.leave(
+            f"constraints {argument}",
+            where,
+            "a spec takes no options of pip: pin the versions under `wheels`",
+        )
     for argument in install.given.arguments("-r", "--requirement", "--requirements"):
         _file(notes, old, install, str(argument), old.at(install.call.place(argument)))
     words = [

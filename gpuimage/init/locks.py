@@ -24,6 +24,8 @@ def lock_file(notes: Notes, path: Path, where: str = "") -> bool:
         notes.leave(path.name, place, "it lies outside of the spec's directory")
         return False
     reason = _unfit(data, path.name)
+    if reason is None and notes.get(("requirements",)):
+        reason = "a spec takes a lock or a requirements file, not both"
     if reason is not None:
         notes.leave(path.name, place, reason)
         return False

@@ -19,6 +19,7 @@ from gpuimage.spec.files import read_text
 from gpuimage.tables import Unknown, wheel
 
 _LARGEST = 4_000_000  # bytes of a file that names packages
+_INDEXES = ("-i", "--index-url", "--extra-index-url", "-f", "--find-links")
 _HASHES = pattern(r"\s--(?:hash|config-settings?|global-option)\b.*$")
 # PyTorch's own index says which build it holds by its last part.
 _TORCH_INDEX = pattern(r"https?://download(?:-r2)?\.pytorch\.org/(?P<path>\S+)")
@@ -154,6 +155,11 @@ def requirements_file(notes: Notes, path: Path, where: str) -> None:
         return
     if reason is not None:
         notes.leave(f"requirements: {name or path}", where, f"{reason}, so its lines stand under `wheels`")
+    for option in options:
+        if not option.text.startswith(("-r", "--requirement", *_INDEXES)):
+            notes.leave(
+                option.text, option.where, "a spec takes no options of pip: pin the versions under `wheels`"
+            )
     for line in lines:
         want(notes, line.text, line.where)
 
@@ -188,8 +194,8 @@ def _lines(path: Path, text: str, name: str, depth: int = 0) -> tuple[list[Line]
 
 def _not_as_file(notes: Notes, lines: list[Line], options: list[Line]) -> str | None:
     """Why a spec cannot take a requirements file as it is; None where it can."""
-    if notes.get(("requirements",)):
-        return "a spec takes one such file"
+    if notes.get(("requirements",)) or notes.get(("lock",)):
+        return "a spec takes one such file or a lock"
     if any(option.text.startswith(("-r", "--requirement")) for option in options):
         return "it names other files, which the plan does not read"
     taken = {canonicalize_name(found.name) for text in notes.get(("wheels",), []) if (found := named(text))}
@@ -207,7 +213,7 @@ def _not_as_file(notes: Notes, lines: list[Line], options: list[Line]) -> str | 
 def _option(notes: Notes, option: Line) -> None:
     """Take an index; the other options are for a file that is taken whole."""
     name, _, value = option.text.replace("=", " ", 1).partition(" ")
-    if name in ("-i", "--index-url", "--extra-index-url", "-f", "--find-links"):
+    if name in _INDEXES:
         index(notes, value.strip(), option.where, extra=name not in ("-i", "--index-url"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import shutil
 import tarfile
@@ -25,14 +26,14 @@ def unpacked(home: Home, project: str, file: str, sha256: str) -> Path:
         if not (folder / ".whole").exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-            archive = folder / file
-            archive.write_bytes(_download(project, file, sha256))
-            with tarfile.open(archive) as tar:
+            with tarfile.open(fileobj=io.BytesIO(_download(project, file, sha256))) as tar:
                 for member in tar:
                     kept = member.isfile() and member.size < _LARGEST
                     if kept and (member.name.endswith(_TEXTS) or "Dockerfile" in member.name):
-                        tar.extract(member, folder, filter="data")
-            archive.unlink()
+                        target = folder / member.name
+                        target.parent.mkdir(parents=True, exist_ok=True)
+                        content = tar.extractfile(member)
+                        target.write_bytes(content.read() if content else b"")
             (folder / ".whole").touch()
     [directory] = [path for path in folder.iterdir() if path.is_dir()]
     return directory

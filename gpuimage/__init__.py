@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gpuimage.examine import Examination, inspect
     from gpuimage.explain import Diagnosis, explain, explain_key, explain_log, image_causes, spec_causes
     from gpuimage.finding import Finding, Report, Rule
+    from gpuimage.init import Draft, draft_spec
     from gpuimage.inspect import Comparison, Inspection, compare
     from gpuimage.lint.gate import Gate, gate
     from gpuimage.lint.run import FixedFile, LintOptions, fixed, fixes, lint, lint_bytes
@@ -65,6 +66,7 @@ __all__ = [
     "ComputeCapability",
     "Diagnosis",
     "Display",
+    "Draft",
     "Engine",
     "Examination",
     "Expectation",
@@ -98,6 +100,7 @@ __all__ = [
     "compat",
     "compat_matrix",
     "doctor",
+    "draft_spec",
     "expectation",
     "explain",
     "explain_key",
@@ -137,6 +140,7 @@ _PLACES = {
     "ComputeCapability": "arch",
     "Diagnosis": "explain",
     "Display": "build",
+    "Draft": "init",
     "Engine": "engine",
     "Examination": "examine",
     "Expectation": "smoke",
@@ -169,6 +173,7 @@ _PLACES = {
     "compat": "compat",
     "compat_matrix": "compat",
     "doctor": "doctor",
+    "draft_spec": "init",
     "expectation": "build",
     "explain": "explain",
     "explain_key": "explain",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
 from gpuimage.errors import PlanError, SpecError
-from gpuimage.init import Draft, draft, write
+from gpuimage.init import Draft, draft_spec
 from gpuimage.init.choices import repository
 from gpuimage.init.conda import pip_version
 from gpuimage.init.projects import poetry_specifier
@@ -24,8 +23,8 @@ from gpuimage.reference import ImageReference
 from gpuimage.reporters.init import init_json
 from gpuimage.spec import Spec, load_spec
 from tests.conftest import Command
+from tests.readme import blocks, compare, shown
 
-README = Path(__file__).parent.parent / "README.md"
 Project = Callable[..., Draft]
 
 
@@ -39,7 +38,7 @@ def project(tmp_path: Path) -> Project:
             path = directory / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        return draft(directory, **options)
+        return draft_spec(directory, **options)
 
     return make
 
@@ -333,17 +332,17 @@ def test_a_file_that_cannot_be_read_is_one_error_with_its_place(
 ) -> None:
     (tmp_path / file).write_bytes(content)
     with pytest.raises(SpecError) as caught:
-        draft(tmp_path)
+        draft_spec(tmp_path)
     assert str(caught.value.where).startswith(f"{tmp_path}/{place}")
 
 
 def test_a_directory_with_nothing_to_go_by_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.ruff]\nline-length = 100\n")
     with pytest.raises(SpecError, match="nothing here to make a spec from"):
-        draft(tmp_path)
+        draft_spec(tmp_path)
     for path in (tmp_path / "none", tmp_path / "pyproject.toml"):
         with pytest.raises(SpecError, match="no directory"):
-            draft(path)
+            draft_spec(path)
 
 
 def test_links_in_a_circle_and_missing_files_do_no_harm(project: Project, tmp_path: Path) -> None:
@@ -387,8 +386,8 @@ def test_a_hostile_dockerfile_gives_a_spec_that_loads(
     (directory / "Dockerfile").write_text(
         f"{text}CMD {json.dumps(words)}\nRUN pip install {words[0]}\n", "utf-8"
     )
-    made = draft(directory)
-    write(made)
+    made = draft_spec(directory)
+    made.write()
     loaded = load_spec(made.path).spec
     assert loaded == spec(made)
     if loaded.app is not None and loaded.app.command:
@@ -481,15 +480,14 @@ def test_the_account_as_json_is_the_whole_account(project: Project) -> None:
 def test_the_readme_shows_what_init_writes_and_says(
     tmp_path: Path, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    section = README.read_text(encoding="utf-8").split("### init\n")[1].split("\n### ")[0]
-    blocks = dict(re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL))
     work = tmp_path / "answers"
     work.mkdir()
     monkeypatch.chdir(work)
-    (work / "Dockerfile").write_text(blocks["dockerfile"])
+    (work / "Dockerfile").write_text(blocks("### init", "dockerfile")[0])
     (work / "requirements.txt").write_text("transformers==4.57.1\n")
     (work / "serve.py").write_text("")
-    command, _, account = blocks["console"].partition("\n")
-    assert command == "$ gpuimage init --from Dockerfile"
-    assert run("--from", "Dockerfile") == (0, account, "")
-    assert (work / "spec.yaml").read_text() == blocks["yaml"]
+    (example,) = shown("### init")
+    code, account, err = run(*example.arguments[1:])
+    assert (code, err) == (0, "")
+    compare(example, account)
+    assert (work / "spec.yaml").read_text() == blocks("### init", "yaml")[0]

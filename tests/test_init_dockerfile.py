@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuimage.errors import PlanError
-from gpuimage.init import Draft, draft
+from gpuimage.init import Draft, draft_spec
 from tests.test_init import UV_LOCK, left, missing, places, spec
 
 TORCH = "RUN pip install torch==2.8.0 --index-url https://download.pytorch.org/whl/cu128\n"
@@ -19,7 +19,7 @@ def made(tmp_path: Path, text: str, **files: str) -> Draft:
         path = tmp_path / name.replace("__", "/").replace("_dot_", ".")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
-    return draft(tmp_path)
+    return draft_spec(tmp_path)
 
 
 WHOLE = """\

@@ -13,7 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from gpuimage.init import draft, write
+from gpuimage.init import draft_spec
 from gpuimage.plan import plan
 from gpuimage.spec import Spec, load_spec
 from tests.lab import sdists
@@ -95,7 +95,7 @@ def test_a_real_project_gets_a_spec_that_loads_and_plans_or_says_what_is_missing
     case: Case,
 ) -> None:
     directory = sdists.unpacked(Home.find(), case.project, case.file, case.sha256)
-    made = draft(directory)
+    made = draft_spec(directory)
     spec = made.file.spec
     assert spec.image.repository.endswith(case.project)
     assert (spec.python, spec.requirements, spec.index) == (case.python, case.requirements, case.build)
@@ -115,9 +115,9 @@ def test_a_real_project_gets_a_spec_that_loads_and_plans_or_says_what_is_missing
         assert made.plan is not None
     # What was checked in memory holds for the file too: written, read and planned again.
     path = directory / "gpuimage-spec.yaml"
-    again = draft(directory, output=path)
+    again = draft_spec(directory, output=path)
     try:
-        write(again)
+        again.write()
         assert load_spec(path).spec == spec
         if made.plan is not None:
             assert plan(load_spec(path)).base == made.plan.base

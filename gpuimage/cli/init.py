@@ -35,15 +35,15 @@ def init_command(
     The account says what was taken from where, what stays out and why, and what is missing; with --output - it goes to
     standard error. Exit 1 where the spec was written and does not plan yet.
     """
-    from gpuimage.init import draft, write
+    from gpuimage import draft_spec
     from gpuimage.reporters.init import init_json, init_text
 
     shown = output == "-"
-    made = draft(directory, dockerfile=dockerfile, output=Path(output) if output and not shown else None)
+    made = draft_spec(directory, dockerfile=dockerfile, output=Path(output) if output and not shown else None)
     if shown:
         click.echo(made.text, nl=False)
     else:
-        write(made, force=force)
+        made.write(force=force)
     account = init_json if form == "json" else init_text
     click.echo(account(made, written=not shown), nl=False, err=shown)
     sys.exit(0 if made.plan is not None else 1)

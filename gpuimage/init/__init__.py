@@ -1,6 +1,6 @@
 """A first spec, from what a project holds already: an old Dockerfile, requirements, pyproject.toml, a lock, conda.
 
-`draft` reads and writes nothing; what it gives has been read by the spec's own reader, and was planned offline.
+`draft_spec` reads and writes nothing; what it gives has been read by the spec's own reader, and was planned offline.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gpuimage.init.sizes import Won, won
 from gpuimage.plan import Plan, plan
 from gpuimage.spec import SpecFile, parse_spec
 
-__all__ = ["Draft", "Left", "Missing", "Taken", "Won", "draft", "write"]
+__all__ = ["Draft", "Left", "Missing", "Taken", "Won", "draft_spec"]
 
 _DOCKERFILES = ("Dockerfile", "Containerfile", "docker/Dockerfile", ".docker/Dockerfile", "Dockerfile.gpu", "Dockerfile.cuda", "Dockerfile.cu")  # fmt: skip
 _PROJECTS = ("pyproject.toml", "setup.cfg", "setup.py")
@@ -59,8 +59,17 @@ class Draft(Struct, frozen=True):
     problem: GpuImageError | None
     won: Won | None
 
+    def write(self, *, force: bool = False) -> None:
+        """Write the spec; SpecError where a file stands in its place and `force` does not say that it may go."""
+        if not force and (self.path.exists() or self.path.is_symlink()):
+            raise SpecError(
+                "this file is there already, and nothing was written", where=Location(self.path),
+                hint="--force writes over it, --output FILE writes another, --output - shows it",
+            )  # fmt: skip
+        write_atomic(self.path, self.text)
 
-def draft(directory: Path, *, dockerfile: Path | None = None, output: Path | None = None) -> Draft:
+
+def draft_spec(directory: Path, *, dockerfile: Path | None = None, output: Path | None = None) -> Draft:
     """Make a spec for the project in a directory, to stand at `output` (spec.yaml in it).
 
     `dockerfile` names an old one; without it the usual names are looked for. SpecError where there is nothing to make a
@@ -98,16 +107,6 @@ def _nothing(directory: Path) -> SpecError:
         why="no Dockerfile, requirements.txt, setup.py, uv.lock, pylock.toml, environment.yml, and no pyproject.toml or setup.cfg that names a project",
         hint="name a Dockerfile with --from, or write a spec by hand: image, wheels, gpus, app",
     )  # fmt: skip
-
-
-def write(made: Draft, *, force: bool = False) -> None:
-    """Write the spec; SpecError where a file stands in its place and `force` does not say that it may go."""
-    if not force and (made.path.exists() or made.path.is_symlink()):
-        raise SpecError(
-            "this file is there already, and nothing was written", where=Location(made.path),
-            hint="--force writes over it, --output FILE writes another, --output - shows it",
-        )  # fmt: skip
-    write_atomic(made.path, made.text)
 
 
 def _sources(notes: Notes, old: Old | None, project: Project | None) -> tuple[str, ...]:

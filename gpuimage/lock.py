@@ -23,8 +23,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from packaging.utils import canonicalize_name
+from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from gpuimage import process
 from gpuimage.errors import Location, ResolveError, SpecError, UnavailableError
@@ -35,24 +36,29 @@ FORMAT = 1
 PYTORCH_INDEX = "https://download.pytorch.org/whl"
 
 _REQUIREMENT = re.compile(
-    r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)(?P<hashes>(?: --hash=sha256:[0-9a-f]{64})+)"
+    r"^(?P<name>[A-Za-z0-9._-]+)(?:==(?P<version>\S+)| @ (?P<url>\S+\.whl))(?P<hashes>(?: --hash=sha256:[0-9a-f]{64})+)"
     r"(?:  # (?P<download>\d+|\?) bytes, (?P<installed>\d+|\?) installed)?$"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """One distribution of the lock; sizes in bytes, None where the index did not tell."""
+    """One distribution of the lock; sizes in bytes, None where the index did not tell.
+
+    `url` is that of a wheel which the spec names by its URL: no index would find it again.
+    """
 
     name: str
     version: str
     hashes: tuple[str, ...]
     download_bytes: int | None = None
     installed_bytes: int | None = None
+    url: str | None = None
 
     def __str__(self) -> str:
         sizes = f"  # {_bytes(self.download_bytes)} bytes, {_bytes(self.installed_bytes)} installed"
-        return f"{self.name}=={self.version}" + "".join(f" --hash=sha256:{h}" for h in self.hashes) + sizes
+        what = f"{self.name} @ {self.url}" if self.url else f"{self.name}=={self.version}"
+        return what + "".join(f" --hash=sha256:{h}" for h in self.hashes) + sizes
 
 
 def _bytes(value: int | None) -> str:
@@ -183,13 +189,19 @@ def _parse(text: str, path: Path) -> Lock:
         target.append(
             Locked(
                 name=found["name"],
-                version=found["version"],
+                version=found["version"] or _version_of(found["url"]),
                 hashes=tuple(re.findall(r"sha256:([0-9a-f]{64})", found["hashes"])),
                 download_bytes=_size(found["download"]),
                 installed_bytes=_size(found["installed"]),
+                url=found["url"],
             )
         )
     return Lock(digest[1], tuple(packages), tuple(sources), head[1], tuple(options))
+
+
+def _version_of(url: str) -> str:
+    """The version in the file name of a wheel."""
+    return str(parse_wheel_filename(unquote(urlsplit(url).path.rpartition("/")[2]))[1])
 
 
 def _size(text: str | None) -> int | None:
@@ -300,14 +312,22 @@ def _found(package: Mapping[str, object]) -> _Found:
             hint="list it under `compile:`, or build a wheel of it and name that file",
         )
     entries = wheels if isinstance(wheels, list) and wheels else [archive]
+    named = str(archive["url"]) if "archive" in package else None
+    if named and not urlsplit(named).path.endswith(".whl"):
+        raise ResolveError(
+            f"{package.get('name')} is a source archive, which no image installs as it is",
+            why=f"the spec names it by its URL: {named}",
+            hint="list it under `compile:`, or build a wheel of it and name that file",
+        )
     return _Found(
         Locked(
             name=str(package["name"]),
             version=str(package["version"]),
             hashes=tuple(str(entry["hashes"]["sha256"]) for entry in entries),
             download_bytes=archive.get("size"),
+            url=named,
         ),
-        url=archive.get("url") if wheels else None,
+        url=archive.get("url") if wheels or named else None,
     )
 
 

@@ -6,12 +6,19 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
+import threading
 import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.version import Version
 from uv import find_uv_bin
 
 from gpuimage.errors import ResolveError, SpecError, UnavailableError
@@ -37,10 +44,22 @@ LOCKED = st.builds(
     download_bytes=SIZES,
     installed_bytes=SIZES,
 )
+
+
+def from_url(one: Locked) -> Locked:
+    """The same wheel, named by its URL; a wheel's file name holds the version in its normal form."""
+    version = str(Version(one.version))
+    return replace(
+        one,
+        version=version,
+        url=f"https://example.com/{one.name.replace('-', '_')}-{version}-py3-none-any.whl",
+    )
+
+
 LOCKS = st.builds(
     Lock,
     digest=SHA,
-    packages=st.lists(LOCKED, max_size=5).map(tuple),
+    packages=st.lists(LOCKED | LOCKED.map(from_url), max_size=5).map(tuple),
     sources=st.lists(LOCKED, max_size=2).map(tuple),
     resolved=st.dates().map(lambda d: d.isoformat()),
     options=st.sampled_from([(), ("--extra-index-url https://example.com/whl/cu126",)]),
@@ -173,6 +192,62 @@ def test_a_local_wheel_stays_out_of_the_lock_and_its_dependencies_enter_it(tmp_p
         Resolution((), local=(("./ours-1.0-py3-none-any.whl", "f" * 64),)), directory=tmp_path, measure=False
     )
     assert [(p.name, p.version) for p in lock.packages] == [("six", "1.16.0")]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """Return the address of a server on loopback and the directory it serves."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", folder
+        server.shutdown()
+
+
+def test_a_wheel_of_a_url_is_locked_with_its_url_and_pip_installs_that(
+    served: tuple[str, Path], tmp_path: Path
+) -> None:
+    address, folder = served
+    wheel = folder / "mine-1.5+cu128-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("mine.py", "")
+        archive.writestr(
+            "mine-1.5+cu128.dist-info/METADATA", "Metadata-Version: 2.1\nName: mine\nVersion: 1.5+cu128\n"
+        )
+        archive.writestr("mine-1.5+cu128.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr("mine-1.5+cu128.dist-info/RECORD", "")
+    lock = resolve(Resolution((f"mine @ {address}/mine-1.5%2Bcu128-py3-none-any.whl",)), directory=tmp_path)
+    write_lock(lock, tmp_path / "spec.lock")
+    again = read_lock(tmp_path / "spec.lock")
+    assert again == lock
+    assert again.version("mine") == "1.5+cu128"
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--require-hashes",
+    ]
+    target = tmp_path / "site"
+    subprocess.run([*command, "--target", str(target), "-r", str(tmp_path / "spec.lock")], check=True)
+    assert (target / "mine.py").is_file()
+
+
+def test_a_source_archive_of_a_url_is_pointed_to_compile(served: tuple[str, Path], tmp_path: Path) -> None:
+    address, folder = served
+    with tarfile.open(folder / "mine-1.5.tar.gz", "w:gz") as archive:
+        (tmp_path / "pyproject.toml").write_text(
+            '[build-system]\nrequires = []\nbuild-backend = "x"\n[project]\nname = "mine"\nversion = "1.5"\n'
+        )
+        archive.add(tmp_path / "pyproject.toml", "mine-1.5/pyproject.toml")
+    with pytest.raises(ResolveError) as caught:
+        resolve(Resolution((f"mine @ {address}/mine-1.5.tar.gz",)), directory=tmp_path)
+    assert "compile" in (caught.value.hint or "")
 
 
 def test_a_pylock_gives_its_pins(tmp_path: Path) -> None:

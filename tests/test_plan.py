@@ -74,6 +74,34 @@ def test_a_wheel_by_its_url_is_no_file_beside_the_spec(tmp_path: Path) -> None:
     assert made.resolution.local == ()
 
 
+def test_torch_in_a_file_that_the_requirements_name_counts_and_makes_the_lock_stale(tmp_path: Path) -> None:
+    (tmp_path / "requirements").mkdir()
+    (tmp_path / "requirements.txt").write_text("-r requirements/gpu.txt  # the GPU's\nnumpy\n")
+    (tmp_path / "requirements" / "gpu.txt").write_text(
+        "torch==2.9.1 \\\n  --hash=sha256:00\n--requirement=../requirements.txt\n"
+    )
+    made = make(tmp_path, "requirements: requirements.txt\n")
+    assert (made.cuda, made.variant) == ("12.8", "cu128")
+    (tmp_path / "requirements" / "gpu.txt").write_text("torch==2.13.0\n")
+    other = make(tmp_path, "requirements: requirements.txt\n")
+    assert other.variant == "cu130"
+    assert other.resolution.digest != made.resolution.digest
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(b"\xff\xfe\x00", "it is not UTF-8"), (None, "No such file or directory")]
+)
+def test_a_requirements_file_that_cannot_be_read_is_named(
+    tmp_path: Path, content: bytes | None, reason: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text("-r more.txt\n")
+    if content is not None:
+        (tmp_path / "more.txt").write_bytes(content)
+    error = refused(tmp_path, "requirements: requirements.txt\n")
+    assert "more.txt cannot be read" in error.what
+    assert (error.why, error.exit_code) == (reason, 2)
+
+
 def test_devel_gets_the_newest_devel_base_of_its_cuda_once(tmp_path: Path) -> None:
     made = make(tmp_path, 'flavor: devel\npython: "3.12"\ncuda: "12.8"\nwheels: [torch==2.9.1]\njit: nvcc\n')
     assert str(made.base) == "nvidia/cuda:12.8.1-devel-ubuntu24.04"

@@ -16,7 +16,8 @@ from gpuimage.plan.parts import predict
 from gpuimage.plan.stages import build_stages, is_source_tree
 from gpuimage.plan.targets import choose_arch, choose_driver, read_gpus
 from gpuimage.plan.types import Decision, DriverPlan, Part, Plan, Refusal, Stage, Step
-from gpuimage.plan.wheels import CudaChoice, Wanted, choose_cuda, wanted
+from gpuimage.plan.wanted import Wanted, wanted
+from gpuimage.plan.wheels import CudaChoice, choose_cuda
 from gpuimage.spec import SpecFile
 from gpuimage.units import size
 

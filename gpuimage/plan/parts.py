@@ -7,7 +7,8 @@ from gpuimage.lock import Lock
 from gpuimage.plan.base import Base
 from gpuimage.plan.draft import Draft
 from gpuimage.plan.types import Part
-from gpuimage.plan.wheels import CudaChoice, Wanted
+from gpuimage.plan.wanted import Wanted
+from gpuimage.plan.wheels import CudaChoice
 from gpuimage.tables import Unknown
 
 

@@ -30,7 +30,8 @@ from gpuimage.plan.types import (
     Step,
     Venv,
 )  # fmt: skip
-from gpuimage.plan.wheels import CudaChoice, Wanted
+from gpuimage.plan.wanted import Wanted
+from gpuimage.plan.wheels import CudaChoice
 from gpuimage.reference import ImageReference
 
 VENV = "/opt/venv"

@@ -1,85 +1,24 @@
-"""Which wheels are asked for, whose CUDA they use, and which index has them."""
+"""Whose CUDA the wheels use that are asked for, and which index has them."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from gpuimage import tables
 from gpuimage.arch import ComputeCapability
-from gpuimage.lock import Lock, packages_of_pylock, packages_of_uv_lock
+from gpuimage.lock import Lock
 from gpuimage.plan.draft import Draft
+from gpuimage.plan.wanted import Wanted
 from gpuimage.tables import TorchRelease, Unknown, WheelFacts
 
-_LOCAL = re.compile(r"^(\./|\.\./|/).*|(?!.*://).*\.whl$")
 _CUDA_TAG = re.compile(r"^cu(\d{2})(\d)$")
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The distributions a spec asks for, from `wheels`, `requirements` and `lock`.
-
-    `lines` go to the resolver as they are; `local` are wheel files beside the spec with their sha256;
-    `keys` says for each canonical name which spec key asked for it.
-    """
-
-    lines: tuple[str, ...]
-    local: tuple[tuple[str, str], ...]
-    files: tuple[tuple[str, str], ...]
-    requirements: tuple[Requirement, ...]
-    keys: dict[str, str]
-
-    def find(self, name: str) -> Requirement | None:
-        """The requirement for a distribution, by canonical name."""
-        return next((r for r in self.requirements if canonicalize_name(r.name) == name), None)
-
-    def key(self, name: str) -> str:
-        """The spec key that asked for `name`."""
-        return self.keys.get(name, "wheels")
-
-
-def wanted(draft: Draft) -> Wanted:
-    """Read what the spec asks for; SpecError when a file it names cannot be read."""
-    spec, directory = draft.spec, draft.file.directory
-    lines: list[str] = []
-    local: list[tuple[str, str]] = []
-    files: list[tuple[str, str]] = []
-    found: list[Requirement] = []
-    keys: dict[str, str] = {}
-
-    def note(line: str, key: str) -> None:
-        try:
-            requirement = Requirement(line)
-        except InvalidRequirement:
-            return  # the resolver says what is wrong with it, with its own context
-        found.append(requirement)
-        keys.setdefault(canonicalize_name(requirement.name), key)
-
-    for index, line in enumerate(spec.wheels):
-        if _LOCAL.match(line):
-            local.append((line, hashlib.sha256((directory / line).read_bytes()).hexdigest()))
-        else:
-            lines.append(line)
-            note(line, f"wheels[{index}]")
-    if spec.requirements:
-        content = (directory / spec.requirements).read_text(encoding="utf-8-sig")
-        files.append((spec.requirements, content))
-        for line in content.splitlines():
-            note(re.sub(r"\s(#|--hash).*$", "", line).strip().rstrip("\\").strip(), "requirements")
-    if spec.lock:
-        path = directory / spec.lock
-        pins = packages_of_uv_lock(path) if path.name == "uv.lock" else packages_of_pylock(path)
-        lines.extend(pins)
-        for pin in pins:
-            note(pin, "lock")
-    return Wanted(tuple(lines), tuple(local), tuple(files), tuple(found), keys)
 
 
 @dataclass(frozen=True, slots=True)

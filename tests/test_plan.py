@@ -10,7 +10,7 @@ import pytest
 from gpuimage.errors import PlanError
 from gpuimage.lock import Lock, Locked
 from gpuimage.plan import Plan, plan
-from gpuimage.plan.types import App, BuildWheels, Env, InstallBuilt, InstallLock, Venv
+from gpuimage.plan.types import App, BuildWheels, Env, InstallBuilt, InstallLock, Labels, Venv
 from gpuimage.spec import load_spec
 
 
@@ -37,6 +37,10 @@ def said(made: Plan) -> str:
 
 def kinds(made: Plan) -> list[str]:
     return [step.kind for step in made.final.steps]
+
+
+def packages(made: Plan) -> set[str]:
+    return {name for step in made.final.steps if step.kind == "apt" for name in step.packages}
 
 
 def env(made: Plan) -> dict[str, str]:
@@ -327,24 +331,59 @@ def test_the_locked_source_is_what_the_builder_compiles(tmp_path: Path) -> None:
 )
 def test_each_jit_profile_brings_exactly_its_compiler(tmp_path: Path, jit: str, wanted: set[str]) -> None:
     made = make(tmp_path, f"wheels: [torch==2.13.0]\njit: {jit}\n")
-    packages = {p for step in made.final.steps if step.kind == "apt" for p in step.packages}
-    assert packages == wanted
+    assert packages(made) == wanted
 
 
 def test_nvcc_on_cuda_13_comes_as_wheels_of_the_same_version(tmp_path: Path) -> None:
     made = make(tmp_path, "wheels: [torch==2.13.0]\njit: nvcc\n")
-    assert {"nvidia-cuda-nvcc==13.0.*", "nvidia-nvvm==13.0.*", "nvidia-cuda-crt==13.0.*"} <= set(
+    assert {"cuda-toolkit[cccl,crt,nvcc,nvvm]==13.0.*", "nvidia-cuda-runtime==13.0.*"} <= set(
         made.resolution.requirements
     )
     assert "cuda_home" in kinds(made)
 
 
+def test_nvcc_alone_is_installed_and_its_architectures_are_the_images(tmp_path: Path) -> None:
+    made = make(tmp_path, 'cuda: "13.0"\narch: "8.0;9.0+PTX"\njit: nvcc\n')
+    assert kinds(made).index("install_lock") < kinds(made).index("cuda_home")
+    assert str(made.arch) == "8.0;9.0+PTX"
+    assert not [warning for warning in made.warnings if warning.topic == "arch"]
+    [labels] = [step for step in made.final.steps if isinstance(step, Labels)]
+    assert labels.values["io.gpuimage.arch"] == "8.0;9.0+PTX"
+
+
+def test_on_a_cuda_base_nvcc_comes_from_its_repository_and_not_as_wheels_too(tmp_path: Path) -> None:
+    made = make(tmp_path, 'cuda: "13.0"\nwheels: [onnxruntime-gpu==1.31.1]\njit: nvcc\n')
+    assert "cuda-minimal-build-13-0" in packages(made)
+    assert "cuda_home" not in kinds(made)
+    assert not [line for line in made.resolution.requirements if "cuda-toolkit" in line]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("wheels: [numpy]\njit: nvcc\n", "jit: nvcc needs to know which CUDA to bring"),
+        ('arch: "8.0"\njit: nvcc\n', "which CUDA compiles this is not said"),
+        ("index: cpu\nwheels: [torch==2.13.0]\njit: triton\n", "`jit: triton` compiles for a GPU"),
+    ],
+)
+def test_a_compiler_for_no_gpu_is_refused(tmp_path: Path, text: str, what: str) -> None:
+    error = refused(tmp_path, text)
+    assert what in error.what
+    assert error.where is not None
+    assert error.where.key == "jit"
+
+
+def test_triton_alone_gets_the_driver_contract_and_says_that_its_driver_is_unknown(tmp_path: Path) -> None:
+    made = make(tmp_path, 'wheels: [triton==3.4.0]\narch: "8.0"\njit: triton\n')
+    assert env(made)["NVIDIA_VISIBLE_DEVICES"] == "all"
+    assert "NVIDIA_REQUIRE_CUDA" not in env(made)
+    assert [warning.choice for warning in made.warnings if warning.topic == "driver"] == ["unknown"]
+
+
 def test_nvcc_on_cuda_12_comes_as_packages_of_a_cuda_base(tmp_path: Path) -> None:
     made = make(tmp_path, 'python: "3.12"\nwheels: [torch==2.9.1]\njit: nvcc\n')
     assert str(made.base) == "nvidia/cuda:12.8.1-base-ubuntu24.04"
-    assert "cuda-minimal-build-12-8" in {
-        p for step in made.final.steps if step.kind == "apt" for p in step.packages
-    }
+    assert {"cuda-minimal-build-12-8", "g++", "python3-dev"} <= packages(made)
 
 
 # --- the rest -----------------------------------------------------------------------------------------------

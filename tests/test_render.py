@@ -100,6 +100,8 @@ SPECS = {
     "torch for the CPU": "wheels: [torch==2.9.1]\nindex: cpu\n",
     "system CUDA": 'wheels: [onnxruntime-gpu==1.31.1]\ncuda: "13.0"\n',
     "a compiler of CUDA at run time": 'wheels: [torch==2.13.0]\narch: "9.0"\njit: nvcc\n',
+    "a compiler of CUDA 12 at run time": 'cuda: "12.9"\narch: "9.0"\njit: nvcc\n',
+    "a compiler of CUDA alone": 'cuda: "13.0"\narch: "9.0"\njit: nvcc\n',
     "a C compiler at run time": 'wheels: [torch==2.13.0, triton]\narch: "9.0"\njit: triton\n',
     "an extension": 'wheels: [torch==2.9.1]\ncuda: "13.0"\narch: "8.0;9.0+PTX"\ncompile: [{package: flash-attn==2.8.3}]\n',
     "a workbench": 'flavor: devel\ncuda: "13.0"\narch: "8.9"\nwheels: [torch==2.9.1]\napt: [git]\n',

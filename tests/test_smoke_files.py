@@ -163,13 +163,14 @@ TWICE: dict[str, bytes | str] = {
     [
         (TWICE, RUNTIME, "failed"),
         (TWICE, Expectation(flavor="devel", jit="none"), "passed"),
+        (TWICE, Expectation(flavor="runtime", jit="nvcc"), "passed"),
         (TWICE, Expectation(), "failed"),
         ({**TWICE, **NVCC}, Expectation(), "passed"),
         ({f"{LIB}/libcudart.so.12": elf(), f"{SITE}/cu13/lib/libcudart.so.13": elf()}, RUNTIME, "failed"),
         ({f"{LIB}/libcudart.so.12.8.90": elf(), f"{LIB}/libcudart.so.12": "libcudart.so.12.8.90"}, RUNTIME, "passed"),
         ({"usr/bin/x": b""}, RUNTIME, "passed"),
     ],
-    ids=["twice", "devel", "no spec", "no spec, with nvcc", "two majors", "a link", "none"],
+    ids=["twice", "devel", "nvcc by packages", "no spec", "no spec, with nvcc", "two majors", "a link", "none"],
 )  # fmt: skip
 def test_cuda_is_there_once(
     tmp_path: Path, files: dict[str, bytes | str], expectation: Expectation, status: str

@@ -12,6 +12,7 @@ from gpuimage.errors import Location, PlanError, UnavailableError
 from gpuimage.lock import Lock, Resolution, lock_beside, lock_path, resolve, write_lock
 from gpuimage.plan.base import choose_base
 from gpuimage.plan.draft import Draft
+from gpuimage.plan.jit import with_nvcc
 from gpuimage.plan.parts import predict
 from gpuimage.plan.stages import build_stages, is_source_tree
 from gpuimage.plan.targets import choose_arch, choose_driver, read_gpus
@@ -67,6 +68,7 @@ def plan(file: SpecFile, lock: Lock | None = None) -> Plan:
     arch = choose_arch(draft, cuda, gpus)
     driver = choose_driver(draft, cuda, arch, gpus)
     base = choose_base(draft, cuda)
+    want = with_nvcc(draft, want, cuda, base)
     stages = build_stages(draft, want, cuda, base, arch, driver, lock)
     resolution = _resolution(draft, want, cuda)
     _note_lock(draft, lock, resolution)
@@ -90,12 +92,7 @@ def plan(file: SpecFile, lock: Lock | None = None) -> Plan:
 def _resolution(draft: Draft, want: Wanted, cuda: CudaChoice) -> Resolution:
     spec = draft.spec
     lines = list(want.lines)
-    if spec.jit == "nvcc" and spec.flavor != "devel" and cuda.major and cuda.major >= 13 and cuda.minor:
-        lines += [
-            f"{name}=={cuda.minor}.*"
-            for name in ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-cccl")
-        ]
-    elif spec.cuda and cuda.kind == "wheels" and cuda.torch is None:
+    if spec.cuda and cuda.kind == "wheels" and cuda.torch is None:
         lines.append(f"cuda-toolkit=={cuda.minor}.*")
     return Resolution(
         requirements=tuple(lines),

@@ -13,12 +13,12 @@ from gpuimage.arch import ArchError, ArchList
 from gpuimage.lock import Lock, lock_path
 from gpuimage.plan.base import Base, cuda_image, python_steps
 from gpuimage.plan.draft import Draft
+from gpuimage.plan.jit import compilers, cuda_home
 from gpuimage.plan.types import (
     App,
     Apt,
     BuildWheels,
     CopyVenv,
-    CudaHome,
     DriverPlan,
     Env,
     InstallBuilt,
@@ -250,12 +250,7 @@ def _final(
         steps.append(CopyVenv("wheels", venv, "the whole environment as one layer, without pip"))
     else:
         steps.extend(_installs(draft, want, stages, None))
-    if spec.jit == "nvcc" and base.flavor == "python-slim":
-        steps.append(
-            CudaHome(
-                "the compiler wheels lie in Python's folder; build tools look for lib64 and an unversioned libcudart"
-            )
-        )
+    steps.extend(cuda_home(draft, cuda, base))
     if venv and not devel:
         steps.append(_path(venv))
     if devel and arch is not None and cuda.kind != "none":
@@ -273,44 +268,9 @@ def _final(
 
 
 def _packages(draft: Draft, cuda: CudaChoice, base: Base) -> Apt | None:
-    spec = draft.spec
-    names = list(spec.apt)
-    reasons = ["the spec names them"] if spec.apt else []
-    if spec.jit == "triton" and spec.flavor != "devel":
-        names += ["gcc", "libc6-dev"] + (["python3-dev"] if base.python == "apt" else [])
-        reasons.append("jit: triton compiles a small C launcher at the first kernel call")
-        draft.decide(
-            "jit",
-            "a C compiler in the image",
-            "triton compiles a small C launcher at the first kernel call",
-            key="jit",
-        )
-    if spec.jit == "nvcc" and spec.flavor != "devel":
-        names += ["g++"]
-        if base.flavor != "python-slim" and cuda.minor:
-            dashed = cuda.minor.replace(".", "-")
-            names += [f"cuda-minimal-build-{dashed}"]
-        reasons.append("jit: nvcc needs the host's C++ compiler")
-        draft.decide(
-            "jit",
-            "nvcc, a C++ compiler and CUDA's headers in the image",
-            "jit: nvcc compiles kernels at run time; a devel base would bring profilers and static libraries too",
-            key="jit",
-        )
-    if spec.jit == "none":
-        draft.decide(
-            "jit",
-            "no compiler in the image",
-            "jit: none promises that nothing compiles at run time",
-            key="jit",
-        )
-        for name in cuda.needs_nvcc_at_run:
-            draft.warn(
-                "jit",
-                f"{name} compiles at run time",
-                "it needs nvcc in the image unless its kernels were installed beforehand",
-                key="jit",
-            )
+    names, because = compilers(draft, cuda, base)
+    names = (*draft.spec.apt, *names)
+    reasons = [*(["the spec names them"] if draft.spec.apt else []), *([because] if because else [])]
     return Apt(tuple(dict.fromkeys(names)), "; ".join(reasons)) if names else None
 
 
@@ -387,7 +347,7 @@ def _labels(
     values["io.gpuimage.spec"] = f"sha256:{draft.file.digest}"
     if cuda.minor:
         values["io.gpuimage.cuda"] = cuda.minor
-    if (arch is not None and cuda.kind != "none") or (arch is not None and draft.spec.compile):
+    if arch is not None and (cuda.kind != "none" or draft.spec.compile or draft.spec.jit != "none"):
         values["io.gpuimage.arch"] = str(arch)
     if driver is not None and driver.floor:
         values["io.gpuimage.driver.minimum"] = driver.floor

@@ -31,7 +31,7 @@ def read_gpus(draft: Draft) -> tuple[Gpu, ...]:
 def choose_arch(draft: Draft, cuda: CudaChoice, gpus: Sequence[Gpu]) -> ArchList | None:
     """The architectures to serve, checked in every direction that the tables allow."""
     spec = draft.spec
-    if cuda.kind == "none" and not spec.compile and spec.flavor != "devel":
+    if cuda.kind == "none" and not spec.compile and spec.flavor != "devel" and spec.jit == "none":
         if spec.arch or spec.gpus:
             draft.warn(
                 "arch", "unused", "no wheel of this spec holds GPU code", key="arch" if spec.arch else "gpus"
@@ -170,10 +170,14 @@ def choose_driver(
     """The driver the image needs, the start-time check it carries, and the verdict for the spec's `driver`."""
     spec = draft.spec
     minor = cuda.minor or (f"{cuda.major}.0" if cuda.major else None)
-    if minor is None:
+    if minor is None and cuda.kind == "none":
         if spec.driver:
             draft.warn("driver", "not checked", "this image uses no CUDA", key="driver")
         return None
+    if minor is None:
+        because = "which CUDA these wheels use is not known; `cuda` in the spec would say it"
+        draft.warn("driver", "unknown", because, key="driver" if spec.driver else "wheels")
+        return DriverPlan(None, None, None)
     need = tables.driver_need(minor)
     if isinstance(need, Unknown):
         draft.warn("driver", "unknown", need.reason, key="cuda")

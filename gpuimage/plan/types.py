@@ -138,8 +138,9 @@ class RootFs:
 
 @dataclass(frozen=True, slots=True)
 class CudaHome:
-    """Links that make the CUDA wheels' folder a toolkit that nvcc and build tools accept."""
+    """Links that make the folder of a CUDA major version's wheels a toolkit that nvcc and build tools accept."""
 
+    major: int
     because: str
     kind: Literal["cuda_home"] = "cuda_home"
 

@@ -54,10 +54,11 @@ def choose_cuda(draft: Draft, want: Wanted, lock: Lock | None, gpus: Sequence[ta
         return _torch(draft, want, torch, lock, gpus, facts)
     gpu_wheels = {name: fact for name, fact in facts.items() if fact.cuda in ("wheels", "system", "bundled")}
     if not gpu_wheels and not spec.compile and not spec.gpus and spec.arch is None and spec.cuda is None:
-        if spec.flavor == "devel":
+        if spec.flavor == "devel" or spec.jit == "nvcc":
+            key = "flavor" if spec.flavor == "devel" else "jit"
             raise draft.error(
-                "flavor: devel needs to know which CUDA to bring",
-                "flavor",
+                f"{key}: {getattr(spec, key)} needs to know which CUDA to bring",
+                key,
                 why="no wheel of this spec names a CUDA version and `cuda` is not set",
                 hint=f'add cuda: "{tables.cuda_minors()[-1]}" or another version',
             )
@@ -125,6 +126,12 @@ def _cpu_only(
                 other,
                 hint=f"remove `{other}` or `index`",
             )
+    if draft.spec.jit != "none":
+        raise draft.error(
+            f"`jit: {draft.spec.jit}` compiles for a GPU and `index: cpu` asks for none",
+            "jit",
+            hint="remove `jit` or `index`; a C++ compiler alone is apt: [g++]",
+        )
     gpu_only = [name for name, fact in facts.items() if fact.cuda in ("wheels", "system") and name != "torch"]
     if gpu_only:
         raise draft.error(
@@ -351,10 +358,10 @@ def _other(draft: Draft, want: Wanted, gpu_wheels: dict[str, WheelFacts], lock: 
             key=want.key(name),
             source=gpu_wheels[name].source,
         )
-    elif spec.compile or spec.flavor == "devel":
+    elif spec.compile or spec.flavor == "devel" or spec.jit == "nvcc":
         raise draft.error(
             "which CUDA compiles this is not said",
-            "compile" if spec.compile else "flavor",
+            "compile" if spec.compile else "flavor" if spec.flavor == "devel" else "jit",
             why="no wheel of this spec names a CUDA version",
             hint=f'add cuda: "{tables.cuda_minors()[-1]}" or another version',
         )

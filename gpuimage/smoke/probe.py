@@ -7,7 +7,8 @@ Nothing foreign is imported into this process: each import has a child of its ow
 noise on standard output, sys.exit, a crash of native code or a hang becomes a verdict and not our end.
 
 Keys of the expectations, all optional: imports, frameworks (distribution -> version), arch, cuda, cpu_only, jit,
-timeout (seconds for one child), no_gpu (why this place has no GPU, as the caller knows it).
+timeout (seconds for one child), no_gpu (why this place has no GPU, as the caller knows it), keep (a directory in
+which what compilers made is left).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -628,6 +630,7 @@ class Probe:
         self.cuda = str(expect.get("cuda") or "")
         self.cpu_only = bool(expect.get("cpu_only"))
         self.jit = str(expect.get("jit") or "none")
+        self.keep = str(expect.get("keep") or "")
 
     def add(self, tier: str, probe: str, status: str, reason: str, answer: Answer | None = None) -> None:
         """Note a verdict on a child's answer; evidence is its output where it failed."""
@@ -672,8 +675,10 @@ class Probe:
             answer = self.answers.get(module)
             if answer is not None and answer.data and answer.data.get("imported"):
                 judge(answer)
-        if self.jit != "none":
-            self.jit_compiler()
+        if self.jit == "triton":
+            self.in_folder("T1", "jit-cubin", self.triton_compiles)
+        elif self.jit == "nvcc":
+            self.in_folder("T1", "jit-cubin", self.nvcc_compiles)
 
     def import_one(self, name: str) -> None:
         """Import a module in a child, with what it can tell of itself."""
@@ -846,37 +851,121 @@ class Probe:
         status, reason = self.built_for("tensorflow " + answer.text("version"), answer.text("cuda"))
         self.add("T1", "tensorflow-cuda", status, reason)
 
-    # Compiling at run time.
+    # Compiling at run time: what `jit` promises; running the result needs a GPU.
 
-    def jit_compiler(self) -> None:
-        """Whether what `jit` promises can compile here; running the result needs a GPU."""
-        with _folder() as folder:
+    def in_folder(self, tier: str, probe: str, check: Callable[[str], None]) -> None:
+        """Run a check that writes files; where nothing can be written, its probe is skipped."""
+        with _folder(self.keep) as folder:
             if folder is None:
-                self.add("T1", "jit-compiler", "skipped", "there is no directory to write to")
-                return
-            if self.jit == "triton":
-                command, reason = _cc_command(folder)
+                self.add(tier, probe, "skipped", "there is no directory to write to")
             else:
-                command, reason = _nvcc_command(folder, [t[:3] for t in self.arch] or [(8, 0, "")])
-            if not command:
-                self.add("T1", "jit-compiler", "failed", reason)
+                check(folder)
+
+    def targets(self) -> list[tuple[int, int, str, bool]]:
+        """What to compile for: what was asked for, else one that every toolkit since CUDA 11 makes."""
+        return self.arch or [(8, 0, "", False)]
+
+    def triton_compiles(self, folder: str) -> None:
+        """Have triton compile a kernel for each target, and build the C part of its own that it starts with."""
+        _write(folder, "gpuimage_kernel.py", _TRITON_KERNEL)
+        numbers = {_number(target): 10 * target[0] + target[1] for target in self.targets()}
+        env = {"TRITON_ALWAYS_COMPILE": "1"}  # else a cache answers, and nothing compiles
+        answer = ask(_TRITON_CUBINS.format(folder=folder, numbers=numbers), self.timeout, env)
+        name = "triton " + answer.text("version")
+        if answer.text("old"):
+            reason = f"{name} is not asked: it compiles for a GPU that is not here from version 3.0 on"
+            self.add("T1", "jit-cubin", "skipped", reason, answer)
+            self.add("T1", "jit-link", "skipped", reason)
+            return
+        if not answer.text("version"):
+            self.add("T1", "jit-cubin", "failed", "jit: triton was promised: " + answer.error, answer)
+            return
+        problem = answer.error or _wrong_cubins(name, self.targets(), folder)
+        if problem:
+            reason, evidence = _judged(name, answer.texts("said"), problem)
+            evidence = evidence or answer.evidence
+            self.report.add("T1", "jit-cubin", "failed", reason, answer.seconds, evidence)
+        else:
+            reason = f"{name} compiled a kernel for {_listed(self.targets())}"
+            self.add("T1", "jit-cubin", "passed", reason, answer)
+        self.triton_links(name, folder)
+
+    def triton_links(self, name: str, folder: str) -> None:
+        """Whether triton's own build of its driver module works: a C compiler, headers, a linker.
+
+        It links to the driver's libcuda.so.1, which only a GPU host has; a linker script of that name stands in for it.
+        """
+        for library in ("libcuda.so.1", "libcuda.so"):
+            _write(folder, library, "INPUT(-lc)\n")
+        # A cache of its own: a module built before would be no proof.
+        env = {"TRITON_LIBCUDA_PATH": folder, "TRITON_CACHE_DIR": str(Path(folder, "cache"))}
+        answer = ask(_TRITON_DRIVER, self.timeout, env)
+        if answer.text("built") and not answer.error:
+            reason = "{} builds {}'s driver module, against a stand-in for libcuda.so.1".format(
+                answer.text("compiler"), name
+            )
+            self.add("T1", "jit-link", "passed", reason, answer)
+            return
+        problem = re.sub(r"Command '\[.*\]'", answer.text("compiler"), answer.error) or "nothing was built"
+        reason, evidence = _judged(name, [*answer.output, problem], problem)
+        self.report.add("T1", "jit-link", "failed", reason, answer.seconds, evidence)
+
+    def nvcc_compiles(self, folder: str) -> None:
+        """Have nvcc compile a CUDA file with CUB for each target, then link a program and a library of it."""
+        nvcc = _find_nvcc()
+        if not nvcc:
+            self.add("T1", "jit-cubin", "failed", _NO_NVCC)
+            return
+        version = self.nvcc_version(nvcc)
+        source = _write(folder, "total.cu", _CUDA_SOURCE)
+        code = _gencode(self.targets())
+        kept = ["--keep", "--keep-dir", folder, "-Xcompiler", "-fPIC"]
+        made = [nvcc, *code, *kept, "-c", source, "-o", str(Path(folder, "total.o"))]
+        ended, lines, took = self.run(made, folder)
+        problem = "" if ended == "ended with status 0" else "nvcc " + ended
+        problem = problem or _wrong_cubins("nvcc", self.targets(), folder)
+        if problem:
+            reason, evidence = _judged("nvcc", lines, problem)
+            self.report.add("T1", "jit-cubin", "failed", reason, took, evidence)
+            return
+        reason = f"nvcc {version} compiled a kernel with CUB for {_listed(self.targets())}"
+        wrong = self.cuda and version.split(".")[0] != self.cuda.split(".")[0]
+        if wrong:
+            reason = f"this is nvcc {version} at {nvcc}, CUDA {self.cuda} was asked for"
+        self.report.add("T1", "jit-cubin", "failed" if wrong else "passed", reason, took)
+        self.nvcc_links(nvcc, code, folder)
+
+    def nvcc_version(self, nvcc: str) -> str:
+        """The release an nvcc is of, "of unknown version" where it does not say."""
+        output = _end_of([nvcc, "--version"], self.timeout, dict(os.environ))[1]
+        found = re.search(r"release (\d+\.\d+)", output)
+        return found[1] if found else "of unknown version"
+
+    def nvcc_links(self, nvcc: str, code: list[str], folder: str) -> None:
+        """Link both ways that build tools use: a program with the static runtime, a library with the shared one."""
+        compiled = str(Path(folder, "total.o"))
+        seconds = 0.0
+        for what, name, flags in (
+            ("a program with the static cudart", "total", []),
+            ("a library with the shared cudart", "libtotal.so", ["-shared", "-cudart", "shared"]),
+        ):
+            command = [nvcc, *code, *flags, compiled, "-o", str(Path(folder, name))]
+            ended, lines, took = self.run(command, folder)
+            seconds += took
+            if ended != "ended with status 0":
+                reason, evidence = _judged("nvcc", lines, "nvcc " + ended)
+                self.report.add("T1", "jit-link", "failed", f"no link of {what}: {reason}", seconds, evidence)
                 return
-            began = time.monotonic()
-            ended, output = _end_of(command, self.timeout, dict(os.environ))
-            took = time.monotonic() - began
-            if ended == "ended with status 0":
-                self.report.add("T1", "jit-compiler", "passed", reason, took)
-            else:
-                lines = [line for line in output.splitlines() if line.strip()]
-                first = next((line for line in lines if "error" in line), ended)
-                self.report.add(
-                    "T1",
-                    "jit-compiler",
-                    "failed",
-                    f"{command[0]} failed: {first}",
-                    took,
-                    lines[-12:],
-                )
+        ptx = "".join(f" and PTX for {_number(one)}" for one in self.targets() if one[3])
+        reason = f"nvcc links a program and a library with code for {_listed(self.targets())}{ptx}"
+        self.report.add("T1", "jit-link", "passed", reason, seconds)
+
+    def run(self, command: list[str], folder: str) -> tuple[str, list[str], float]:
+        """Run a compiler: how it ended, its lines without the name of our folder, how long it took."""
+        began = time.monotonic()
+        ended, output = _end_of(command, self.timeout, {**os.environ, "LC_ALL": "C"})
+        lines = [line for line in output.replace(folder + os.sep, "").splitlines() if line.strip()]
+        return ended, lines, time.monotonic() - began
 
 
 def _cudnn_version(number: int) -> str:
@@ -915,41 +1004,119 @@ def code_for(flags: list[str], major: int, minor: int) -> tuple[str, str]:
 
 # -- compilers ---------------------------------------------------------------------------------------------------
 
-_CC_SOURCE = "#include <Python.h>\nint gpuimage_probe(void) { return PY_MAJOR_VERSION; }\n"
 _CUDA_SOURCE = r"""
 #include <cstdio>
-__global__ void scale(float* x, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) x[i] = 2.0f * x[i] + 1.0f;
+#include <cub/cub.cuh>
+
+__global__ void total(const float* x, float* sum, int n) {
+  typedef cub::BlockReduce<float, 128> Reduce;
+  __shared__ typename Reduce::TempStorage room;
+  float own = 0;
+  for (int i = threadIdx.x; i < n; i += 128) own += x[i];
+  float all = Reduce(room).Sum(own);
+  if (threadIdx.x == 0) *sum = all;
 }
+
 int main() {
   const int n = 1000;
-  float host[n], *device = nullptr;
+  float host[n], answer = 0, *x = nullptr, *sum = nullptr;
   for (int i = 0; i < n; ++i) host[i] = float(i);
-  if (cudaMalloc(&device, sizeof host) != cudaSuccess) return 2;
-  cudaMemcpy(device, host, sizeof host, cudaMemcpyHostToDevice);
-  scale<<<(n + 127) / 128, 128>>>(device, n);
-  cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost);
+  if (cudaMalloc(&x, sizeof host) != cudaSuccess) return 2;
+  if (cudaMalloc(&sum, sizeof answer) != cudaSuccess) return 2;
+  cudaMemcpy(x, host, sizeof host, cudaMemcpyHostToDevice);
+  total<<<1, 128>>>(x, sum, n);
+  cudaMemcpy(&answer, sum, sizeof answer, cudaMemcpyDeviceToHost);
   cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) { printf("%s\n", cudaGetErrorString(error)); return 3; }
-  for (int i = 0; i < n; ++i) if (host[i] != 2.0f * i + 1.0f) { printf("wrong at %d\n", i); return 4; }
+  if (answer != 499500.0f) { printf("wrong: %f\n", answer); return 4; }
   printf("right\n");
   return 0;
 }
 """
 
+# What a line of a compiler means; the line itself follows it.
+_MEANINGS = (
+    (
+        r"failed to find c compiler|(gcc|g\+\+|clang): (no such file|not found)|preprocess host compiler",
+        "no host compiler",
+    ),
+    (
+        r"cannot execute .*(cc1plus|cc1|as)\b|cannot exec .*cc1plus|no such file.*'g\+\+'",
+        "the host compiler is not whole",
+    ),
+    (r"unsupported (gnu|clang) version", "this nvcc refuses the host compiler"),
+    (r"unsupported gpu architecture|not defined for option 'gpu-name'", "this compiler makes no code for it"),
+    (r"(cub|cuda/std|thrust|nv)/[\w./]+: no such file", "no headers of CUB (CUDA's cccl)"),
+    (r"crt/[\w.]+: no such file", "a part of nvcc is missing (CUDA's crt)"),
+    (r"cicc: (no such file|not found)|libdevice", "a part of nvcc is missing (CUDA's nvvm)"),
+    (r"(cuda_runtime|cuda)[\w]*\.h: no such file", "no headers of the CUDA runtime"),
+    (r"python\.h: no such file", "no headers of Python"),
+    (r"(?:\w+\.h|cstdio): no such file", "no headers of the C library"),
+    (r"cannot find -lcuda(rt|devrt)", "the CUDA runtime is not where the linker looks"),
+    (r"permission denied|read-only file system", "a file cannot be written or run"),
+)
+_PROBLEM = re.compile(
+    r"\b(error|fatal|not found|cannot find|no such file|permission denied|failed to)\b", re.IGNORECASE
+)
+
+
+def _judged(who: str, lines: list[str], otherwise: str) -> tuple[str, list[str]]:
+    """What a compiler's output says is missing, and the lines from there on; `otherwise` where it says nothing."""
+    for at, line in enumerate(lines):
+        for pattern, meaning in _MEANINGS:
+            if re.search(pattern, line, re.IGNORECASE):
+                return f"{meaning}: {line.strip()}", lines[at : at + 12]
+    for at, line in enumerate(lines):
+        if _PROBLEM.search(line):
+            return f"{who} failed: {line.strip()}", lines[at : at + 12]
+    return otherwise, lines[-12:]
+
+
+def _number(target: tuple[int, int, str, bool]) -> str:
+    return "{}.{}{}".format(*target[:3])
+
+
+def _listed(targets: list[tuple[int, int, str, bool]]) -> str:
+    return ", ".join(map(_number, targets))
+
+
+def cubin_number(header: bytes) -> int | None:
+    """The capability (86 is 8.6) that the first 64 bytes of a cubin tell; None where it is none.
+
+    CUDA 13 and older compilers for newer GPUs use another form of the ELF header's flags.
+    """
+    if len(header) < 64 or header[:5] != b"\x7fELF\x02" or header[18:20] != b"\xbe\x00":
+        return None
+    flags = int.from_bytes(header[48:52], "little")
+    return flags >> 8 & 0xFF if header[7] == 0x41 else flags & 0xFF
+
+
+def _wrong_cubins(who: str, targets: list[tuple[int, int, str, bool]], folder: str) -> str:
+    """What the cubins in a folder are held against the targets, "" where each target has its own."""
+    found = set()
+    for path in Path(folder).glob("*.cubin"):
+        with path.open("rb") as file:
+            found.add(cubin_number(file.read(64)))
+    lost = [_number(one) for one in targets if 10 * one[0] + one[1] not in found]
+    return f"{who} made no machine code for {', '.join(lost)}" if lost else ""
+
 
 class _folder:  # noqa: N801  # reads as the function it is
-    """A temporary directory, None where nothing can be written."""
+    """A temporary directory, or the one in which files are to be kept; None where nothing can be written."""
+
+    def __init__(self, keep: str = "") -> None:
+        self._keep = keep
+        self._made: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> str | None:
         try:
-            self._made: tempfile.TemporaryDirectory[str] | None = tempfile.TemporaryDirectory(
-                prefix="gpuimage-"
-            )
+            if self._keep:
+                Path(self._keep).mkdir(parents=True, exist_ok=True)
+                return self._keep
+            self._made = tempfile.TemporaryDirectory(prefix="gpuimage-")
         except OSError:
-            self._made = None
-        return self._made.name if self._made else None
+            return None
+        return self._made.name
 
     def __exit__(self, *_: object) -> None:
         if self._made:
@@ -962,44 +1129,28 @@ def _write(folder: str, name: str, text: str) -> str:
     return str(path)
 
 
-def _cc_command(folder: str) -> tuple[list[str], str]:
-    """Triton compiles a launcher in C against Python.h for each kernel."""
-    compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
-    if not compiler:
-        return [], "triton needs a C compiler for its launchers, there is no gcc, clang or cc"
-    source = _write(folder, "launcher.c", _CC_SOURCE)
-    include = sysconfig.get_paths()["include"]
-    command = [
-        compiler,
-        "-shared",
-        "-fPIC",
-        "-I" + include,
-        source,
-        "-o",
-        str(Path(folder, "launcher.so")),
-    ]
-    return command, f"{compiler} compiles a launcher against Python.h, as triton does"
+_NO_NVCC = "jit: nvcc was promised, there is no nvcc on PATH, in CUDA_HOME or in /usr/local/cuda"
 
 
-def _nvcc_command(folder: str, targets: list[tuple[int, int, str]]) -> tuple[list[str], str]:
+def _find_nvcc() -> str:
+    """The nvcc that build tools would take, "" where there is none."""
     homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
     homes += [
         "/usr/local/cuda",
         *sorted(map(str, Path(sysconfig.get_paths()["purelib"], "nvidia").glob("cu*"))),
     ]
     known = [str(Path(home, "bin", "nvcc")) for home in homes if home]
-    nvcc = shutil.which("nvcc") or next((path for path in known if os.access(path, os.X_OK)), None)
-    if not nvcc:
-        return [], "jit: nvcc was promised, there is no nvcc on PATH, in CUDA_HOME or in /usr/local/cuda"
-    source = _write(folder, "scale.cu", _CUDA_SOURCE)
+    return shutil.which("nvcc") or next((path for path in known if os.access(path, os.X_OK)), "")
+
+
+def _gencode(targets: list[tuple[int, int, str, bool]]) -> list[str]:
+    """The flags of nvcc for machine code of each target, and for its PTX where that was asked for."""
     flags = []
-    for major, minor, suffix in targets:
+    for major, minor, suffix, ptx in targets:
         number = f"{major}{minor}{suffix}"
-        flags.append(f"-gencode=arch=compute_{number},code=sm_{number}")
-    command = [nvcc, *flags, source, "-o", str(Path(folder, "scale"))]
-    return command, "nvcc compiles and links a program for {}".format(
-        ", ".join("{}.{}{}".format(*target) for target in targets)
-    )
+        code = f"[sm_{number},compute_{number}]" if ptx else f"sm_{number}"
+        flags.append(f"-gencode=arch=compute_{number},code={code}")
+    return flags
 
 
 # -- T2: on a GPU ------------------------------------------------------------------------------------------------
@@ -1107,22 +1258,75 @@ else:
 """,
 }
 
+# In a file of its own: triton reads the kernel's source from there.
 _TRITON_KERNEL = """
-import torch, triton
+import triton
 import triton.language as tl
 
 
 @triton.jit
-def scale(x, y, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+def scale(x, y, n):
+    at = tl.program_id(0) * 128 + tl.arange(0, 128)
     tl.store(y + at, 2 * tl.load(x + at, mask=at < n) + 1, mask=at < n)
 
 
+def cubin(number):
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    source = ASTSource(scale, {"x": "*fp32", "y": "*fp32", "n": "i32"})
+    return triton.compile(source, target=GPUTarget("cuda", number, 32)).asm["cubin"]
+
+
 def right():
+    import torch
+
     x = torch.arange(1000, device="cuda", dtype=torch.float32)
     y = torch.empty_like(x)
-    scale[(triton.cdiv(1000, 128),)](x, y, 1000, BLOCK=128)
+    scale[(triton.cdiv(1000, 128),)](x, y, 1000)
     return bool(torch.equal(y, 2 * x + 1))
+"""
+
+_TRITON_CUBINS = """
+import os, sys
+sys.path.insert(0, {folder!r})
+import triton
+out["version"] = triton.__version__
+out["old"] = int(triton.__version__.split(".")[0]) < 3 or None
+if not out["old"]:
+    import gpuimage_kernel
+    out["said"] = []
+    for name, number in {numbers!r}.items():
+        try:
+            cubin = gpuimage_kernel.cubin(number)
+        except Exception as error:
+            lines = [line for line in str(error).splitlines() if line.strip()]
+            out["said"] += [name + ": " + type(error).__name__] + lines[:40]
+            continue
+        with open(os.path.join({folder!r}, "kernel." + name + ".cubin"), "wb") as file:
+            file.write(cubin)
+"""
+
+# Triton builds this module in C before its first launch, and loads it, which needs a driver: stop between both.
+_TRITON_DRIVER = """
+import os
+import triton.backends.nvidia.driver as driver
+import triton.runtime.build as build
+class Built(BaseException):
+    pass
+real = build._build
+def once(*given, **named):
+    out["built"] = os.path.getsize(real(*given, **named))
+    raise Built
+for module in (build, driver):
+    if hasattr(module, "_build"):
+        module._build = once
+import shutil
+out["compiler"] = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
+try:
+    driver.CudaUtils()
+except Built:
+    pass
 """
 
 
@@ -1147,9 +1351,9 @@ class GpuProbe(Probe):
             if self.has(module) and module in self.answers:
                 self.kernels(module)
         if self.jit == "triton":
-            self.triton_kernel()
+            self.in_folder("T2", "jit-kernel", self.triton_kernel)
         elif self.jit == "nvcc":
-            self.nvcc_kernel()
+            self.in_folder("T2", "jit-kernel", self.nvcc_kernel)
 
     def no_gpu(self, answer: Answer) -> str:
         """Why no GPU is here, as precisely as it can be told."""
@@ -1206,15 +1410,14 @@ class GpuProbe(Probe):
         if module == "torch" and rows and self.line:
             self.line = self.line.rpartition(": ")[0] + ": True"
 
-    def triton_kernel(self) -> None:
-        """Compile and run a kernel with triton; its source must be a file."""
-        with _folder() as folder:
-            if folder is None:
-                self.add("T2", "jit-kernel", "skipped", "there is no directory to write to")
-                return
-            _write(folder, "gpuimage_kernel.py", _TRITON_KERNEL)
-            code = "import sys\nsys.path.insert(0, {!r})\nimport gpuimage_kernel\nout['right'] = gpuimage_kernel.right()"
-            answer = ask(code.format(folder), self.timeout)
+    def triton_kernel(self, folder: str) -> None:
+        """Compile and run a kernel with triton, on tensors of torch, which is how triton is used."""
+        if not self.has("torch"):
+            self.add("T2", "jit-kernel", "skipped", "there is no torch to hold what a triton kernel works on")
+            return
+        _write(folder, "gpuimage_kernel.py", _TRITON_KERNEL)
+        code = "import sys\nsys.path.insert(0, {!r})\nimport gpuimage_kernel\nout['right'] = gpuimage_kernel.right()"
+        answer = ask(code.format(folder), self.timeout)
         if answer.text("right") == "True" and not answer.error:
             self.add(
                 "T2", "jit-kernel", "passed", "triton compiled a kernel, and its answer is right", answer
@@ -1222,28 +1425,29 @@ class GpuProbe(Probe):
         else:
             self.add("T2", "jit-kernel", "failed", answer.error or "the kernel's answer is wrong", answer)
 
-    def nvcc_kernel(self) -> None:
+    def nvcc_kernel(self, folder: str) -> None:
         """Compile a program for this GPU with nvcc and run it."""
-        with _folder() as folder:
-            if folder is None:
-                self.add("T2", "jit-kernel", "skipped", "there is no directory to write to")
-                return
-            command, reason = _nvcc_command(folder, [(self.gpus[0][1], self.gpus[0][2], "")])
-            if not command:
-                self.add("T2", "jit-kernel", "failed", reason)
-                return
-            began = time.monotonic()
-            ended, output = _end_of(command, self.timeout, dict(os.environ))
-            if ended == "ended with status 0":
-                ended, output = _end_of([str(Path(folder, "scale"))], self.timeout, dict(os.environ))
-            took = time.monotonic() - began
-            lines = [line for line in output.splitlines() if line.strip()][-12:]
-            if ended == "ended with status 0" and "right" in lines:
-                self.report.add(
-                    "T2", "jit-kernel", "passed", "nvcc compiled a program, and its answer is right", took
-                )
-            else:
-                self.report.add("T2", "jit-kernel", "failed", "the compiled program " + ended, took, lines)
+        nvcc = _find_nvcc()
+        if not nvcc:
+            self.add("T2", "jit-kernel", "failed", _NO_NVCC)
+            return
+        program = str(Path(folder, "total"))
+        code = _gencode([(self.gpus[0][1], self.gpus[0][2], "", False)])
+        ended, lines, took = self.run(
+            [nvcc, *code, _write(folder, "total.cu", _CUDA_SOURCE), "-o", program], folder
+        )
+        if ended != "ended with status 0":
+            reason, evidence = _judged("nvcc", lines, "nvcc " + ended)
+            self.report.add("T2", "jit-kernel", "failed", reason, took, evidence)
+            return
+        ended, lines, ran = self.run([program], folder)
+        if ended == "ended with status 0" and "right" in lines:
+            reason = "nvcc compiled a program with CUB, and its answer is right"
+            self.report.add("T2", "jit-kernel", "passed", reason, took + ran)
+        else:
+            self.report.add(
+                "T2", "jit-kernel", "failed", "the compiled program " + ended, took + ran, lines[-12:]
+            )
 
 
 # -- the run -------------------------------------------------------------------------------------------------------

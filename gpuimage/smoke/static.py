@@ -88,9 +88,9 @@ class _Files:
     def for_compiling(self) -> bool:
         """Whether a toolkit may stand beside the wheels; without a promise, its compiler says so."""
         flavor = self.expectation.flavor
-        return flavor == "devel" or (
-            flavor is None and any(name.endswith("/bin/nvcc") for name in self.names())
-        )
+        if flavor is None:
+            return any(name.endswith("/bin/nvcc") for name in self.names())
+        return flavor == "devel" or self.expectation.jit == "nvcc"
 
     def names(self) -> Iterator[str]:
         yield from self.inspection.sizes

@@ -26,7 +26,7 @@ _PYTHON_PACKAGES = ("ca-certificates", "python3", "python3-pip", "python3-venv")
 _DEVEL_PACKAGES = ("g++", "gcc", "make", "ninja-build", "python3-dev")
 # Debian's minimal system has apt of itself, Ubuntu's does not.
 _APT = {"debian": (), "ubuntu": ("apt", "ubuntu-keyring")}
-_FORMAT = 2  # raise it when the same recipe gives other images: the cached ones are then made anew
+_FORMAT = 3  # raise it when the same recipe gives other images: the cached ones are then made anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,10 @@ def _rootfs(wanted: Recipe, overlay: Path | None) -> Rootfs:
         return Rootfs(wanted.distribution, ("ca-certificates", *apt))
     if wanted.kind == "python":
         managed = ("/usr/lib/python3*/EXTERNALLY-MANAGED",)  # the official image lets pip install
-        return Rootfs(wanted.distribution, (*_PYTHON_PACKAGES, *apt), managed, overlay)
+        headers = (
+            f"libpython{wanted.version}-dev"  # the official image has Python's, and none of the C library
+        )
+        return Rootfs(wanted.distribution, (*_PYTHON_PACKAGES, *apt), managed, overlay, headers)
     more = _DEVEL_PACKAGES if wanted.flavor == "devel" else ()
     return Rootfs(wanted.distribution, (*_PYTHON_PACKAGES, *more, *apt), (), overlay)
 

@@ -63,16 +63,25 @@ _LEFT_OUT = (
     "/usr/share/lintian/*",
     "/usr/share/groff/*",
 )
+# A hook of mmdebstrap: its apt knows the suite, and "$1" is the new root.
+_HEADERS = (
+    'set -e; work="$(mktemp -d)"; cd "$work"; APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get download {package};'
+    ' dpkg-deb --fsys-tarfile ./*.deb | tar --extract --directory "$1" ./usr/include; rm -r "$work"'
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Rootfs:
-    """What a root file system is made of: packages, files left out, and an archive unpacked over it."""
+    """What a root file system is made of: packages, files left out, and an archive unpacked over it.
+
+    Of `headers`, a package, only /usr/include is taken: neither the rest of it nor what it depends on.
+    """
 
     distribution: Distribution
     packages: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     overlay: Path | None = None
+    headers: str | None = None
 
 
 def bootstrap(home: Home, wanted: Rootfs, work: Path, log: Path) -> Layer:
@@ -112,6 +121,8 @@ def bootstrap(home: Home, wanted: Rootfs, work: Path, log: Path) -> Layer:
 def _options(home: Home, wanted: Rootfs) -> list[str]:
     overlay = [f"tar-in {shlex.quote(str(wanted.overlay))} /"] if wanted.overlay else []
     hooks = [*overlay, 'chroot "$1" ldconfig'] if overlay else []
+    if wanted.headers:
+        hooks.append(_HEADERS.format(package=shlex.quote(wanted.headers)))
     return [
         "--mode=root",
         "--variant=minbase",

@@ -19,6 +19,7 @@ from packaging.specifiers import InvalidSpecifier, Specifier
 from packaging.version import Version
 
 from gpuimage.arch import ArchList, ComputeCapability
+from gpuimage.inspect.fatbin import cubin_capability
 from gpuimage.smoke import Expectation, Verdict, probe, smoke_here
 
 SOURCE = Path(probe.__file__).read_bytes()
@@ -293,6 +294,102 @@ def test_what_runs_where_is_what_the_library_says(built: list[str], gpu: str) ->
     flag, how = probe.code_for(flags, target.major, target.minor)
     found = "none" if not flag else "jit" if "PTX" in how else "native"
     assert found == arch.code_for(target)
+
+
+# --- compilers at run time ------------------------------------------------------------------------------------
+
+
+def test_a_promised_triton_that_is_not_there_fails(tmp_path: Path) -> None:
+    (tmp_path / "triton.py").write_text("raise ModuleNotFoundError(\"No module named 'triton'\")")
+    document = ask(tmp_path, jit="triton")
+    assert verdict(document, "jit-cubin") == (
+        "failed",
+        "jit: triton was promised: ModuleNotFoundError: No module named 'triton'",
+    )
+
+
+def test_a_triton_that_only_compiles_for_the_gpu_it_sees_is_skipped_and_says_so(tmp_path: Path) -> None:
+    module(tmp_path, "triton", "__version__ = '2.3.1'")
+    document = ask(tmp_path, jit="triton")
+    for name in ("jit-cubin", "jit-link"):
+        status, reason = verdict(document, name)
+        assert status == "skipped"
+        assert reason.startswith("triton 2.3.1 is not asked: ")
+
+
+# What gcc 14, nvcc 13.0, GNU ld and triton 3.0 to 3.9 said where that part was taken away.
+SAID = {
+    "no host compiler": [
+        "gcc: No such file or directory",
+        "nvcc fatal   : Failed to preprocess host compiler properties.",
+        "sh: 1: g++: not found",
+        "RuntimeError: Failed to find C compiler. Please specify via CC environment variable or set triton.knobs.build.impl.",
+    ],
+    "the host compiler is not whole": [
+        "gcc: fatal error: cannot execute 'as': execvp: No such file or directory",
+        "gcc: fatal error: cannot execute 'cc1plus': posix_spawnp: No such file or directory",
+    ],
+    "this nvcc refuses the host compiler": [
+        "/x/crt/host_config.h:137:2: error: #error -- unsupported GNU version! gcc versions later than 15 are not supported!",
+        "/x/crt/host_config.h:147:2: error: #error -- unsupported clang version! clang version must be less than 21",
+    ],
+    "this compiler makes no code for it": [
+        "nvcc fatal   : Unsupported gpu architecture 'compute_50'",
+        "ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'",
+    ],
+    "no headers of CUB (CUDA's cccl)": [
+        "total.cu:3:10: fatal error: cub/block/block_reduce.cuh: No such file or directory"
+    ],
+    "a part of nvcc is missing (CUDA's crt)": [
+        '/x/cuda_runtime.h:82:10: fatal error: crt/host_config.h: No such file or directory',
+        "cc1plus: fatal error: /x/bin/crt/link.stub: No such file or directory",
+    ],
+    "a part of nvcc is missing (CUDA's nvvm)": ["sh: 1: /x/bin/../nvvm/bin/cicc: not found"],
+    "no headers of the CUDA runtime": ["<command-line>: fatal error: cuda_runtime.h: No such file or directory"],
+    "no headers of Python": ["/x/driver.c:9:10: fatal error: Python.h: No such file or directory"],
+    "no headers of the C library": ["/x/cuda.h:59:10: fatal error: stdlib.h: No such file or directory"],
+    "the CUDA runtime is not where the linker looks": [
+        "/usr/bin/ld: cannot find -lcudadevrt: No such file or directory",
+        "/usr/bin/ld: cannot find -lcudart_static: No such file or directory",
+        "/usr/bin/ld: cannot find -lcudart: No such file or directory",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("meaning", "line"), [(key, line) for key, lines in SAID.items() for line in lines])
+def test_what_a_compiler_says_is_given_its_meaning(meaning: str, line: str) -> None:
+    reason, evidence = probe._judged("nvcc", ["a note", line, "compilation terminated."], "ended")
+    assert reason == f"{meaning}: {line}"
+    assert evidence == [line, "compilation terminated."]
+
+
+def test_what_is_not_known_is_quoted_and_silence_is_told_by_the_status() -> None:
+    assert (
+        probe._judged("nvcc", ["x.cu:1: error: no such luck"], "?")[0]
+        == "nvcc failed: x.cu:1: error: no such luck"
+    )
+    assert probe._judged("nvcc", [], "nvcc ended with status 1") == ("nvcc ended with status 1", [])
+
+
+@given(
+    st.sampled_from([50, 75, 80, 86, 89, 90, 100, 103, 120, 121]),
+    st.sampled_from([0x33, 0x41]),
+    st.integers(0, 255),
+    st.binary(min_size=12, max_size=12),
+)
+def test_a_cubins_capability_is_what_the_library_reads(number: int, abi: int, low: int, rest: bytes) -> None:
+    """The probe stands alone, so it reads the header a second time; they must not part."""
+    flags = number << 8 | low if abi == 0x41 else low << 8 | number
+    header = b"\x7fELF\x02\x01\x01" + bytes([abi]) + bytes(10) + b"\xbe\x00" + bytes(28)
+    header += flags.to_bytes(4, "little") + rest
+    known = cubin_capability(abi, flags)
+    assert known is not None
+    assert probe.cubin_number(header) == 10 * known.major + known.minor == number
+
+
+@given(st.binary(max_size=80))
+def test_what_is_no_cubin_has_no_capability(data: bytes) -> None:
+    assert probe.cubin_number(data) is None
 
 
 # --- T2 and the edges -------------------------------------------------------------------------------------------

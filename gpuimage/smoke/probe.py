@@ -649,8 +649,8 @@ class Probe:
         return list(dict.fromkeys(names + [module for module in KNOWN if self.has(module)]))
 
     def first_sm(self) -> str:
-        """The machine code that compile checks make: the first asked for, else one every toolkit since 11 makes."""
-        return "sm_{}{}{}".format(*self.arch[0][:3]) if self.arch else "sm_80"
+        """The name of the first target, as compilers write it."""
+        return "sm_{}{}{}".format(*self.targets()[0][:3])
 
     def tier1(self) -> None:
         """Everything that needs no GPU."""
@@ -880,7 +880,7 @@ class Probe:
         if not answer.text("version"):
             self.add("T1", "jit-cubin", "failed", "jit: triton was promised: " + answer.error, answer)
             return
-        problem = answer.error or _wrong_cubins(name, self.targets(), folder)
+        problem = answer.error or _lost_cubins(name, self.targets(), folder)
         if problem:
             reason, evidence = _judged(name, answer.texts("said"), problem)
             evidence = evidence or answer.evidence
@@ -923,7 +923,7 @@ class Probe:
         made = [nvcc, *code, *kept, "-c", source, "-o", str(Path(folder, "total.o"))]
         ended, lines, took = self.run(made, folder)
         problem = "" if ended == "ended with status 0" else "nvcc " + ended
-        problem = problem or _wrong_cubins("nvcc", self.targets(), folder)
+        problem = problem or _lost_cubins("nvcc", self.targets(), folder)
         if problem:
             reason, evidence = _judged("nvcc", lines, problem)
             self.report.add("T1", "jit-cubin", "failed", reason, took, evidence)
@@ -1006,7 +1006,7 @@ def code_for(flags: list[str], major: int, minor: int) -> tuple[str, str]:
 
 _CUDA_SOURCE = r"""
 #include <cstdio>
-#include <cub/cub.cuh>
+#include <cub/block/block_reduce.cuh>
 
 __global__ void total(const float* x, float* sum, int n) {
   typedef cub::BlockReduce<float, 128> Reduce;
@@ -1048,7 +1048,10 @@ _MEANINGS = (
     (r"unsupported gpu architecture|not defined for option 'gpu-name'", "this compiler makes no code for it"),
     (r"(cub|cuda/std|thrust|nv)/[\w./]+: no such file", "no headers of CUB (CUDA's cccl)"),
     (r"crt/[\w.]+: no such file", "a part of nvcc is missing (CUDA's crt)"),
-    (r"cicc: (no such file|not found)|libdevice", "a part of nvcc is missing (CUDA's nvvm)"),
+    (
+        r"cicc: (no such file|not found)|libdevice.*(no such file|not found|could not)",
+        "a part of nvcc is missing (CUDA's nvvm)",
+    ),
     (r"(cuda_runtime|cuda)[\w]*\.h: no such file", "no headers of the CUDA runtime"),
     (r"python\.h: no such file", "no headers of Python"),
     (r"(?:\w+\.h|cstdio): no such file", "no headers of the C library"),
@@ -1091,8 +1094,8 @@ def cubin_number(header: bytes) -> int | None:
     return flags >> 8 & 0xFF if header[7] == 0x41 else flags & 0xFF
 
 
-def _wrong_cubins(who: str, targets: list[tuple[int, int, str, bool]], folder: str) -> str:
-    """What the cubins in a folder are held against the targets, "" where each target has its own."""
+def _lost_cubins(who: str, targets: list[tuple[int, int, str, bool]], folder: str) -> str:
+    """Which targets the cubins in a folder leave out, as a problem; "" where each has its own."""
     found = set()
     for path in Path(folder).glob("*.cubin"):
         with path.open("rb") as file:

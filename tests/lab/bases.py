@@ -170,9 +170,8 @@ def _rootfs(wanted: Recipe, overlay: Path | None) -> Rootfs:
         return Rootfs(wanted.distribution, ("ca-certificates", *apt))
     if wanted.kind == "python":
         managed = ("/usr/lib/python3*/EXTERNALLY-MANAGED",)  # the official image lets pip install
-        headers = (
-            f"libpython{wanted.version}-dev"  # the official image has Python's, and none of the C library
-        )
+        # The official image has Python's headers, and none of the C library.
+        headers = f"libpython{wanted.version}-dev"
         return Rootfs(wanted.distribution, (*_PYTHON_PACKAGES, *apt), managed, overlay, headers)
     more = _DEVEL_PACKAGES if wanted.flavor == "devel" else ()
     return Rootfs(wanted.distribution, (*_PYTHON_PACKAGES, *more, *apt), (), overlay)

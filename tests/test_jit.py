@@ -16,18 +16,19 @@ from typing import Any
 
 import pytest
 
-from gpuimage.build import BuildResult, Options, build
+from gpuimage.build import BuildOptions, BuildResult, build
 from gpuimage.engine import BuildRequest, Engine
 from gpuimage.engine.types import ignore_event
 from gpuimage.reporters.progress import Quiet
+from gpuimage.reporters.smoke_text import smoke_text
 from gpuimage.smoke import Verdict, probe
 from gpuimage.smoke.run import probe_source
 from gpuimage.spec import load_spec
 from tests.lab import Lab
 from tests.lab.cuobjdump import listed
+from tests.readme import compare, shown
 
-README = Path(__file__).parent.parent / "README.md"
-EXAMPLE = README.parent / "examples" / "run-time-compile"
+EXAMPLE = Path(__file__).parent.parent / "examples" / "run-time-compile"
 PYTHON = "python:3.13-slim-trixie"
 KEPT = "/tmp/kept"
 HOME = "/usr/local/cuda"
@@ -46,7 +47,7 @@ Built = Iterator[BuildResult]
 def built(engine: Engine, lab: Lab, spec: Path, context: Path) -> Built:
     """The image of a spec, and beside it the same one with root as its user; both are removed again."""
     lab.base(PYTHON)
-    options = Options(mirrors=lab.mirrors, ca=lab.ca, network="host")
+    options = BuildOptions(mirrors=lab.mirrors, ca=lab.ca, network="host")
     result = build(load_spec(spec), engine, options, Quiet())
     tag = result.tags[0]
     request = BuildRequest(
@@ -197,8 +198,7 @@ def test_nvcc_from_wheels_compiles_cub_for_exactly_the_specs_architectures(
     found = proven(nvcc.report)
     assert found["jit-cubin"].reason == "nvcc 13.0 compiled a kernel with CUB for 8.0, 9.0"
     assert found["jit-link"].reason.endswith("with code for 8.0, 9.0 and PTX for 9.0")
-    for name in ("jit-cubin", "jit-link"):
-        assert f"T1  ok       {name:<27} {found[name].reason}\n" in README.read_text()
+    compare(shown("### smoke")[1], smoke_text(nvcc.report))
     assert any("there is no GPU to run it" in line for one in nvcc.report.verdicts for line in one.evidence)
     asked(docker_engine, nvcc.tags[0], "true", tmp_path, jit="nvcc", cuda="13.0", arch="8.6;12.0a+PTX")
     for name in ("total", "libtotal.so"):

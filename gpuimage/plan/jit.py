@@ -7,7 +7,8 @@ from dataclasses import replace
 from gpuimage.plan.base import Base
 from gpuimage.plan.draft import Draft
 from gpuimage.plan.types import CudaHome
-from gpuimage.plan.wheels import CudaChoice, Wanted
+from gpuimage.plan.wanted import Wanted
+from gpuimage.plan.wheels import CudaChoice
 
 # Since CUDA 13 the compiler is whole as wheels; those of CUDA 12 lack nvcc itself.
 _FIRST_AS_WHEELS = 13

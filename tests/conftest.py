@@ -55,6 +55,8 @@ def _clean_environment() -> Iterator[None]:
             scrubbed = name in _SCRUBBED or name.startswith(_SCRUBBED_PREFIXES)
             if scrubbed and name not in _KEPT:
                 patch.delenv(name)
+        patch.setenv("GPUIMAGE_DATA", "")  # no rows of this machine's user
+        patch.setenv("GPUIMAGE_TODAY", "2026-12-01")  # the tables' own day: they never get old under a test
         yield
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gpuimage import tables
-from gpuimage.tables import DataError, _load, _rows
+from gpuimage.tables import DataError, _laws, _load, _rows, _shipped
 
 DATA = Path(tables.__file__).parent.parent / "data"
 FILES = sorted(DATA.glob("*.json"))
@@ -110,7 +110,7 @@ def test_a_broken_row_is_named_with_its_file_and_place(change: Change) -> None:
     table = json.loads((DATA / "cuda_releases.json").read_text())
     change(table)
     with pytest.raises(DataError, match=r"cuda_releases\.json .*\$\.releases\[3\]"):
-        _load.decode("cuda_releases.json", json.dumps(table).encode(), _rows.CudaReleases, _load.cuda_laws)
+        _load.decode("cuda_releases.json", json.dumps(table).encode(), _rows.CudaReleases, _laws.cuda_laws)
 
 
 def release_twice(table: dict[str, Any]) -> None:
@@ -159,7 +159,7 @@ def test_a_broken_law_of_the_releases_is_named(change: Change, says: str) -> Non
     table = json.loads((DATA / "cuda_releases.json").read_text())
     change(table)
     with pytest.raises(DataError, match=rf"cuda_releases\.json breaks a law.*{says}"):
-        _load.decode("cuda_releases.json", json.dumps(table).encode(), _rows.CudaReleases, _load.cuda_laws)
+        _load.decode("cuda_releases.json", json.dumps(table).encode(), _rows.CudaReleases, _laws.cuda_laws)
 
 
 def test_unverified_releases_are_outside_the_law_of_rising_drivers() -> None:
@@ -175,7 +175,7 @@ def test_a_torch_default_outside_its_variants_breaks_a_law() -> None:
     row = next(row for row in table["releases"] if row["torch"] == "2.9.1")
     row["pypi_linux_x86_64"]["default_cuda"] = "cu124"
     with pytest.raises(DataError, match=r"torch 2\.9\.1: the default variant"):
-        _load.decode("torch_wheels.json", json.dumps(table).encode(), _rows.TorchWheels, _load.torch_laws)
+        _load.decode("torch_wheels.json", json.dumps(table).encode(), _rows.TorchWheels, _laws.torch_laws)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_torch_arch_list_that_contradicts_itself_breaks_a_law(
     row = next(row for row in table["releases"] if row["torch"] == "2.9.1")
     row["arch_lists"][1][key] = value
     with pytest.raises(DataError, match=rf"torch 2\.9\.1 cu\d+: .*{says}"):
-        _load.decode("torch_wheels.json", json.dumps(table).encode(), _rows.TorchWheels, _load.torch_laws)
+        _load.decode("torch_wheels.json", json.dumps(table).encode(), _rows.TorchWheels, _laws.torch_laws)
 
 
 def test_a_compat_package_of_another_cuda_breaks_a_law() -> None:
@@ -201,7 +201,7 @@ def test_a_compat_package_of_another_cuda_breaks_a_law() -> None:
     table["matrix"][0]["cuda"] = "13.3"
     with pytest.raises(DataError, match=r"cuda-compat-13-4 is not of CUDA 13\.3"):
         _load.decode(
-            "forward_compat.json", json.dumps(table).encode(), _rows.ForwardCompat, _load.forward_laws
+            "forward_compat.json", json.dumps(table).encode(), _rows.ForwardCompat, _laws.forward_laws
         )
 
 
@@ -209,18 +209,18 @@ def test_a_base_image_with_cudnn_breaks_a_law() -> None:
     table = json.loads((DATA / "base_images.json").read_text())
     table["nvidia_cuda"]["releases"][4]["os_flavours"]["ubuntu20.04"].append("cudnn8-base")
     with pytest.raises(DataError, match="impossible flavours"):
-        _load.decode("base_images.json", json.dumps(table).encode(), _rows.BaseImages, _load.image_laws)
+        _load.decode("base_images.json", json.dumps(table).encode(), _rows.BaseImages, _laws.image_laws)
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"\xff\xfe", b'{"releases": []}'])
 def test_a_file_that_is_no_table_is_named(raw: bytes) -> None:
     with pytest.raises(DataError, match=r"data file gpus\.json is not valid"):
-        _load.decode("gpus.json", raw, _rows.Gpus, _load.gpu_laws)
+        _load.decode("gpus.json", raw, _rows.Gpus, _laws.gpu_laws)
 
 
 def test_a_missing_file_is_named() -> None:
     with pytest.raises(DataError, match=r"data file nothing\.json cannot be read"):
-        _load.read("nothing.json", _rows.Gpus)
+        _shipped.shipped("nothing.json")
 
 
 def test_importing_the_tables_reads_no_data_and_no_heavy_module() -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
 
 from gpuimage.patterns import pattern
 from gpuimage.reference import CudaTag, ImageReference, ReferenceSyntaxError
+from gpuimage.tables import raw_rows
 
-_DATA = Path(__file__).resolve().parent.parent / "data" / "known_bases.json"
 _CODENAMES = {
     "buster": "debian10", "bullseye": "debian11", "bookworm": "debian12", "trixie": "debian13",
     "xenial": "ubuntu16.04", "bionic": "ubuntu18.04", "focal": "ubuntu20.04", "jammy": "ubuntu22.04", "noble": "ubuntu24.04",
@@ -76,9 +74,9 @@ class Base(Struct, frozen=True):
 
 @cache
 def _rows() -> tuple[tuple[re.Pattern[str], re.Pattern[str] | None, dict[str, Any]], ...]:
-    rows = json.loads(_DATA.read_bytes())["bases"]
     return tuple(
-        (pattern(row["repository"]), pattern(row["tag"]) if row["tag"] else None, row) for row in rows
+        (pattern(row["repository"]), pattern(row["tag"]) if row["tag"] else None, row)
+        for row in raw_rows("known_bases", "bases")
     )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpuimage.dockerfile import Span
@@ -16,8 +14,8 @@ from gpuimage.facts import Base, Call, FileFacts, PythonInstall, StageFacts, Ste
 from gpuimage.patterns import pattern
 from gpuimage.rules.shared import NEEDS_TORCH
 from gpuimage.rules.toolkits import toolkit
+from gpuimage.tables import raw_rows
 
-_DATA = Path(__file__).resolve().parent.parent / "data"
 _OWN_ARCHS = pattern(r"['\"]-?-?(?:arch|gencode|gpu-architecture)\b")
 _VERBS = frozenset("build build_ext bdist_wheel bdist install develop editable_wheel".split())
 _SOURCES = pattern(r"(?:^|[\s;&|({])(?:\.|source|eval)\s")
@@ -56,14 +54,14 @@ class Build(NamedTuple):
 @cache
 def projects() -> dict[str, dict[str, Any]]:
     """The known projects by name."""
-    rows = json.loads((_DATA / "extensions.json").read_bytes())["rows"]
-    return {name: row for row in rows for name in row["names"]}
+    rows = raw_rows("extensions", "rows")
+    return {name: row for row in reversed(rows) for name in row["names"]}
 
 
 @cache
 def default_gcc(os: str) -> int | None:
     """The major version behind `g++` of a distribution; None where the table does not tell."""
-    rows = json.loads((_DATA / "default_compilers.json").read_bytes())["rows"]
+    rows = raw_rows("default_compilers", "rows")
     return next((row["gcc"] for row in rows if row["os"] == os and row["verified"]), None)
 
 

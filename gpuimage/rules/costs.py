@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from pathlib import Path
 
 from gpuimage.facts import Base, PythonInstall, Wanted
 from gpuimage.finding import Cost
-from gpuimage.tables import SizeFact, Unknown, base_size, pip_cache_bytes, torch_release, torch_set_bytes
+from gpuimage.tables import (
+    SizeFact,
+    Unknown,
+    base_size,
+    pip_cache_bytes,
+    raw_rows,
+    torch_release,
+    torch_set_bytes,
+)
 
-_DATA = Path(__file__).resolve().parent.parent / "data" / "lint_costs.json"
 _MB = 10**6
 
 
 @cache
 def _rows() -> dict[str, tuple[int, int, str]]:
-    rows = json.loads(_DATA.read_bytes())["costs"]
     return {
         row["what"]: (row["low_mb"] * _MB, row["high_mb"] * _MB, f"{row['basis']} ({row['source']})")
-        for row in rows
+        for row in raw_rows("lint_costs", "costs")
     }
 
 

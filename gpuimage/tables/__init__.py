@@ -9,8 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpuimage.tables._answers import Unknown
-    from gpuimage.tables._load import DataError
+    from gpuimage.tables._answers import DataError, Unknown
+    from gpuimage.tables._load import raw_rows
+    from gpuimage.tables.census import Overview, TableCount, overview
+    from gpuimage.tables.clock import age, staleness
     from gpuimage.tables.cuda import (
         CudaRange,
         CudaRelease,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
         opened_by_name,
         optional_plugin,
     )
+    from gpuimage.tables.lookup import FoundRow, kinds, show
     from gpuimage.tables.messages import KnownError, known_errors
     from gpuimage.tables.minimum_driver import (
         BranchEnd,
@@ -70,22 +73,26 @@ _PLACES = {
     "CudaImage": "images",
     "CudaRange": "cuda",
     "CudaRelease": "cuda",
-    "DataError": "_load",
+    "DataError": "_answers",
     "DlopenFamily": "loader",
     "DriverNeed": "minimum_driver",
     "DriverVerdict": "drivers",
     "FileCount": "hosts",
+    "FoundRow": "lookup",
     "Gpu": "products",
     "GpuLibrary": "gpu_code",
     "KnownError": "messages",
     "NvccSupport": "cuda",
     "NvidiaWheel": "wheels",
+    "Overview": "census",
     "RequireCuda": "require",
     "SizeFact": "sizes",
     "StartVerdict": "require",
+    "TableCount": "census",
     "TorchRelease": "torch",
     "Unknown": "_answers",
     "WheelFacts": "wheels",
+    "age": "clock",
     "base_size": "sizes",
     "branch_end": "minimum_driver",
     "carriers": "os_libraries",
@@ -109,6 +116,7 @@ _PLACES = {
     "gpu_library": "gpu_code",
     "gpus": "products",
     "install_commands": "hosts",
+    "kinds": "lookup",
     "known_errors": "messages",
     "library_family": "images",
     "nvcc_capabilities": "cuda",
@@ -116,12 +124,16 @@ _PLACES = {
     "opened_by_name": "loader",
     "optional_plugin": "loader",
     "os_python": "images",
+    "overview": "census",
     "parse_driver": "minimum_driver",
     "pip_cache_bytes": "sizes",
     "ptx_cuda": "gpu_code",
+    "raw_rows": "_load",
     "require_cuda": "require",
+    "show": "lookup",
     "smallest_flavor": "images",
     "smallest_kernel": "gpu_code",
+    "staleness": "clock",
     "start_verdict": "require",
     "torch_files": "hosts",
     "torch_release": "torch",
@@ -152,17 +164,21 @@ __all__ = [
     "DriverNeed",
     "DriverVerdict",
     "FileCount",
+    "FoundRow",
     "Gpu",
     "GpuLibrary",
     "KnownError",
     "NvccSupport",
     "NvidiaWheel",
+    "Overview",
     "RequireCuda",
     "SizeFact",
     "StartVerdict",
+    "TableCount",
     "TorchRelease",
     "Unknown",
     "WheelFacts",
+    "age",
     "base_size",
     "branch_end",
     "carriers",
@@ -187,6 +203,7 @@ __all__ = [
     "gpu_library",
     "gpus",
     "install_commands",
+    "kinds",
     "known_errors",
     "library_family",
     "nvcc_capabilities",
@@ -194,12 +211,16 @@ __all__ = [
     "opened_by_name",
     "optional_plugin",
     "os_python",
+    "overview",
     "parse_driver",
     "pip_cache_bytes",
     "ptx_cuda",
+    "raw_rows",
     "require_cuda",
+    "show",
     "smallest_flavor",
     "smallest_kernel",
+    "staleness",
     "start_verdict",
     "torch_files",
     "torch_release",
@@ -211,6 +232,10 @@ __all__ = [
 
 
 def edition() -> str:
-    """Return the day on which the tables were gathered: `2026-12-01`."""
-    found: str = import_module("gpuimage.tables._load").edition().edition
-    return found
+    """Return the day on which the tables were gathered, `2026-12-01`.
+
+    Where a user's own rows take part, their digest follows, `2026-12-01+user.0a1b2c3d`: the same text means the same answers.
+    """
+    gathered: str = import_module("gpuimage.tables._load").edition().edition
+    own: str = import_module("gpuimage.tables._own").digest()
+    return f"{gathered}+user.{own}" if own else gathered

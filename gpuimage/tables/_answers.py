@@ -1,4 +1,4 @@
-"""What every question of the tables shares: the answer that nobody knows, and how versions compare."""
+"""What every question of the tables shares: the answer that nobody knows, the error of a broken file, and how versions compare."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from typing import Literal
 
 from msgspec import Struct
 
+from gpuimage.errors import GpuImageError
 from gpuimage.patterns import pattern
 
+_DASHES = pattern(r"[-_.]+")
 _DOTTED = pattern(r"\d+(\.\d+)*", re.ASCII)
 
 Version = tuple[int, ...]
+
+
+class DataError(GpuImageError):
+    """A data file of this installation, or a user's own, is missing, or breaks its shape or its laws."""
 
 
 class Unknown(Struct, frozen=True):
@@ -37,6 +43,11 @@ def known(text: str) -> Version:
     if version is None:
         raise ValueError(f"{text!r} is not numbers and dots")
     return version
+
+
+def normalise(name: str) -> str:
+    """Write a project name as PyPI compares it."""
+    return _DASHES.sub("-", name.strip()).lower()
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:

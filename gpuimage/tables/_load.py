@@ -1,38 +1,31 @@
 """Reads the data files: decoded once, on the first question that needs them, and held to their laws.
 
 A file that breaks its shape or a law raises `DataError`, which names file and row: a wrong table must never
-turn into a wrong image.
+turn into a wrong image. A user's own rows (`_own`) are merged in first, and the whole is held to the same laws.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+import json
 from functools import cache
-from itertools import pairwise
-from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
-from gpuimage.arch import ArchError, ComputeCapability
-from gpuimage.errors import GpuImageError
+from gpuimage.errors import Location
+from gpuimage.tables import _own
 from gpuimage.tables import _rows as rows
 from gpuimage.tables import _rows_host as hosts
 from gpuimage.tables import _rows_libraries as libraries
-from gpuimage.tables._answers import known
-
-DATA = Path(__file__).resolve().parent.parent / "data"
+from gpuimage.tables._answers import DataError
+from gpuimage.tables._laws import SHAPES, Law
+from gpuimage.tables._sections import Row, rows_at
+from gpuimage.tables._shipped import shipped
 
 T = TypeVar("T")
-Law = Callable[[T], Iterator[str]]
 
 
-class DataError(GpuImageError):
-    """A data file of this installation is missing, or breaks its shape or its laws."""
-
-
-def decode(name: str, raw: bytes, kind: type[T], law: Law[T] | None = None) -> T:
+def decode(name: str, raw: bytes, kind: type[T], law: Law | None = None) -> T:
     """Decode and check one file; `name` is only for the message."""
     try:
         table = msgspec.json.decode(raw, type=kind)
@@ -43,245 +36,152 @@ def decode(name: str, raw: bytes, kind: type[T], law: Law[T] | None = None) -> T
     return table
 
 
-def read(name: str, kind: type[T], law: Law[T] | None = None) -> T:
-    """Decode and check one of the shipped files."""
+def document(table: str) -> dict[str, Any]:
+    """Return a table as its file holds it, every key of every row, the user's own rows merged in."""
+    return merged(table, _own.tables().get(table))
+
+
+def merged(table: str, own: _own.OwnTable | None) -> dict[str, Any]:
+    """Return a table as its file holds it with these own rows."""
+    found: dict[str, Any] = json.loads(shipped(f"{table}.json"))
+    return _own.merge(found, own) if own else found
+
+
+def raw_rows(table: str, section: str) -> list[Row]:
+    """Return the rows of a section as the file holds them, the user's own rows merged in."""
+    return rows_at(document(table), section)
+
+
+def held(table: str, own: _own.OwnTable | None) -> object:
+    """Decode a table with these own rows and hold the whole to its laws; DataError names the user's file and row."""
+    kind, law = SHAPES[table]
+    name = f"{table}.json"
+    if own is None:
+        return decode(name, shipped(name), kind, law)
     try:
-        raw = (DATA / name).read_bytes()
-    except OSError as error:
-        hint = "install gpuimage again"
-        raise DataError(f"data file {name} cannot be read", why=str(error), hint=hint) from error
-    return decode(name, raw, kind, law)
+        return decode(name, json.dumps(merged(table, own)).encode(), kind, law)
+    except DataError as error:
+        _, _, breach = error.what.partition(": ")
+        raise DataError(
+            f"these rows break a law of the tables: {breach}",
+            where=Location(own.path, own.line_about(breach)),
+            hint="mend the row, or take it out; `gpuimage data show` prints shipped rows as examples",
+        ) from error
 
 
-def twice(what: str, names: Iterable[str]) -> Iterator[str]:
-    """Say which name occurs twice."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            yield f"{what} {name} occurs twice"
-        seen.add(name)
-
-
-def cuda_laws(table: rows.CudaReleases) -> Iterator[str]:
-    """Hold the laws of cuda_releases.json.
-
-    The full driver never falls from one release to a later one, among verified rows. The unverified ones are
-    outside it: the developer preview 13.4.0 names 616.00 and 13.4 GA only the branch 615.
-    """
-    yield from twice("release", (row.cuda for row in table.releases))
-    yield from twice("minor", (row.cuda for row in table.minors))
-    for row in table.releases:
-        if not row.cuda.startswith(row.minor + "."):
-            yield f"release {row.cuda} does not belong to minor {row.minor}"
-        if row.minor == "12.7":
-            yield "release 12.7 exists, which never did"
-    order = sorted(table.releases, key=lambda row: known(row.cuda))
-    if order != list(table.releases):
-        yield "releases are not in order"
-    sure = [(row, row.linux_x86_64_driver_min) for row in order if row.verified]
-    for (old, before), (new, after) in pairwise(sure):
-        if before is None or after is None:
-            yield f"release {old.cuda} or {new.cuda} is verified without a driver"
-        elif known(before) > known(after):
-            yield f"release {new.cuda} needs driver {after}, the older {old.cuda} already {before}"
-    yield from _compiler_laws(table)
-
-
-def _compiler_laws(table: rows.CudaReleases) -> Iterator[str]:
-    if [row.cuda for row in table.minors] != sorted((row.cuda for row in table.minors), key=known):
-        yield "minors are not in order"
-    known_minors = {row.minor for row in table.releases}
-    spans: dict[str, list[int]] = {}
-    for at, row in enumerate(table.minors):
-        if row.cuda not in known_minors:
-            yield f"minor {row.cuda} has no release"
-        for arch in (*row.real_archs, *row.virtual_archs):
-            try:
-                ComputeCapability.parse(arch)
-            except ArchError as error:
-                yield f"minor {row.cuda}: {error}"
-        for arch in row.real_archs:
-            spans.setdefault(arch, []).append(at)
-    for arch, span in spans.items():
-        if span != list(range(span[0], span[-1] + 1)):
-            yield f"{arch} disappears from the compiler and comes back"
-
-
-def forward_laws(table: rows.ForwardCompat) -> Iterator[str]:
-    """Hold the laws of forward_compat.json: every status column is one of the branches."""
-    yield from twice("package", (row.package for row in table.matrix))
-    columns = {row.branch for row in table.branches}
-    for row in table.matrix:
-        if row.package != f"cuda-compat-{row.cuda.replace('.', '-')}":
-            yield f"package {row.package} is not of CUDA {row.cuda}"
-        if set(row.status) != columns:
-            yield f"package {row.package} has other branches than the table"
-
-
-def gpu_laws(table: rows.Gpus) -> Iterator[str]:
-    """Hold the laws of gpus.json: a name stands once."""
-    yield from twice("GPU", (row.name for row in table.gpus))
-
-
-def torch_laws(table: rows.TorchWheels) -> Iterator[str]:
-    """Hold the laws of torch_wheels.json."""
-    yield from twice("torch", (row.torch for row in table.releases))
-    for row in table.releases:
-        if row.cuda_variants_verified and row.pypi_linux_x86_64.default_cuda not in row.cuda_variants:
-            yield f"torch {row.torch}: the default variant is not among its variants"
-        for archs in row.arch_lists:
-            if archs.x86_64 is not None and not archs.source:
-                yield f"torch {row.torch} {archs.variant}: an arch list without a source"
-            if archs.x86_64 is None and archs.verified:
-                yield f"torch {row.torch} {archs.variant}: verified without an arch list"
-            if archs.variant not in row.cuda_variants:
-                yield f"torch {row.torch} {archs.variant}: an arch list of no known variant"
-
-
-def image_laws(table: rows.BaseImages) -> Iterator[str]:
-    """Hold the laws of base_images.json: no empty flavour list, no CUDA twice, cudnn never with base."""
-    yield from twice("image", (row.cuda for row in table.nvidia_cuda.releases))
-    for row in table.nvidia_cuda.releases:
-        for os, flavours in row.os_flavours.items():
-            if not flavours or any("cudnn" in flavour and "base" in flavour for flavour in flavours):
-                yield f"image {row.cuda} on {os} has impossible flavours"
+def _table(name: str) -> object:
+    return held(name, _own.tables().get(name))
 
 
 @cache
 def cuda_releases() -> rows.CudaReleases:
     """cuda_releases.json."""
-    return read("cuda_releases.json", rows.CudaReleases, cuda_laws)
+    return cast("rows.CudaReleases", _table("cuda_releases"))
 
 
 @cache
 def forward_compat() -> rows.ForwardCompat:
     """forward_compat.json."""
-    return read("forward_compat.json", rows.ForwardCompat, forward_laws)
+    return cast("rows.ForwardCompat", _table("forward_compat"))
 
 
 @cache
 def gpus() -> rows.Gpus:
     """gpus.json."""
-    return read("gpus.json", rows.Gpus, gpu_laws)
+    return cast("rows.Gpus", _table("gpus"))
 
 
 @cache
 def torch_wheels() -> rows.TorchWheels:
     """torch_wheels.json."""
-    return read("torch_wheels.json", rows.TorchWheels, torch_laws)
+    return cast("rows.TorchWheels", _table("torch_wheels"))
 
 
 @cache
 def other_wheels() -> rows.OtherWheels:
     """other_wheels.json."""
-    return read("other_wheels.json", rows.OtherWheels)
+    return cast("rows.OtherWheels", _table("other_wheels"))
 
 
 @cache
 def wheel_needs() -> rows.WheelNeeds:
     """wheel_needs.json."""
-    return read("wheel_needs.json", rows.WheelNeeds)
+    return cast("rows.WheelNeeds", _table("wheel_needs"))
 
 
 @cache
 def nvidia_wheels() -> rows.NvidiaWheels:
     """nvidia_wheels.json."""
-    return read("nvidia_wheels.json", rows.NvidiaWheels)
+    return cast("rows.NvidiaWheels", _table("nvidia_wheels"))
 
 
 @cache
 def base_images() -> rows.BaseImages:
     """base_images.json."""
-    return read("base_images.json", rows.BaseImages, image_laws)
+    return cast("rows.BaseImages", _table("base_images"))
 
 
 @cache
 def cuda_tags_seen() -> rows.TagsSeen:
     """cuda_tags_seen.json."""
-    return read("cuda_tags_seen.json", rows.TagsSeen)
+    return cast("rows.TagsSeen", _table("cuda_tags_seen"))
 
 
 @cache
 def flavor_libraries() -> rows.FlavorLibraries:
     """flavor_libraries.json."""
-    return read("flavor_libraries.json", rows.FlavorLibraries)
+    return cast("rows.FlavorLibraries", _table("flavor_libraries"))
 
 
 @cache
 def os_python() -> rows.OsPython:
     """os_python.json."""
-    return read("os_python.json", rows.OsPython)
+    return cast("rows.OsPython", _table("os_python"))
 
 
 @cache
 def sizes() -> rows.Sizes:
     """sizes.json."""
-    return read("sizes.json", rows.Sizes)
+    return cast("rows.Sizes", _table("sizes"))
 
 
 @cache
 def stand_ins() -> rows.StandIns:
     """stand_ins.json."""
-    return read("stand_ins.json", rows.StandIns)
+    return cast("rows.StandIns", _table("stand_ins"))
 
 
 @cache
 def dlopen_families() -> libraries.DlopenFamilies:
     """dlopen_families.json."""
-
-    def law(table: libraries.DlopenFamilies) -> Iterator[str]:
-        yield from twice("family of", (row.head for row in table.families))
-
-    return read("dlopen_families.json", libraries.DlopenFamilies, law)
+    return cast("libraries.DlopenFamilies", _table("dlopen_families"))
 
 
 @cache
 def gpu_code() -> libraries.GpuCode:
     """gpu_code.json."""
-
-    def law(table: libraries.GpuCode) -> Iterator[str]:
-        yield from twice("library", (row.library for row in table.libraries))
-
-    return read("gpu_code.json", libraries.GpuCode, law)
+    return cast("libraries.GpuCode", _table("gpu_code"))
 
 
 @cache
 def os_libraries() -> libraries.OsLibraries:
     """os_libraries.json."""
-
-    def law(table: libraries.OsLibraries) -> Iterator[str]:
-        yield from twice("library", (row.library for row in table.libraries))
-        yield from twice("distribution", (row.os for row in table.glibc))
-
-    return read("os_libraries.json", libraries.OsLibraries, law)
-
-
-@cache
-def errors() -> rows.Errors:
-    """errors.json."""
-
-    def law(table: rows.Errors) -> Iterator[str]:
-        names = [row.id for row in table.errors]
-        yield from twice("error", names)
-        for row in table.errors:
-            yield from (
-                f"{row.id} follows {name}, which is no error" for name in row.follows if name not in names
-            )
-            try:
-                re.compile(row.regex)
-            except re.error as error:
-                yield f"the pattern of {row.id} is no regular expression: {error}"
-
-    return read("errors.json", rows.Errors, law)
+    return cast("libraries.OsLibraries", _table("os_libraries"))
 
 
 @cache
 def host() -> hosts.HostFacts:
     """host.json."""
-    return read("host.json", hosts.HostFacts)
+    return cast("hosts.HostFacts", _table("host"))
+
+
+@cache
+def errors() -> rows.Errors:
+    """errors.json."""
+    return cast("rows.Errors", _table("errors"))
 
 
 @cache
 def edition() -> rows.Edition:
     """edition.json."""
-    return read("edition.json", rows.Edition)
+    return cast("rows.Edition", _table("edition"))

@@ -10,10 +10,18 @@ from typing import Annotated, Literal
 
 import msgspec
 
+# As much of PEP 440 as versions and specifiers in tables use.
+_PEP440 = r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?"
+_SPECIFIER = rf"(~=|[<>=!]=|<|>)\s*{_PEP440}(\.\*)?"
+
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 CudaVersion = Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d+(\.\d+)?$")]
 CudaMinor = Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d+$")]
+Dotted = Annotated[str, msgspec.Meta(pattern=r"^\d+(\.\d+)*$")]
+TorchVersion = Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d+\.\d+$")]
+Pep440 = Annotated[str, msgspec.Meta(pattern=rf"^{_PEP440}$")]
+Specifiers = Annotated[str, msgspec.Meta(pattern=rf"^({_SPECIFIER}(\s*,\s*{_SPECIFIER})*)?$")]
 Driver = Annotated[str, msgspec.Meta(pattern=r"^\d{3}(\.\d+){0,2}$")]
 Capability = Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d$")]
 Variant = Annotated[str, msgspec.Meta(pattern=r"^cu\d{2,3}$")]
@@ -177,7 +185,7 @@ class TorchArchRow(msgspec.Struct, frozen=True, kw_only=True):
 class TorchRow(msgspec.Struct, frozen=True, kw_only=True):
     """One torch release."""
 
-    torch: Text
+    torch: TorchVersion
     pypi_linux_x86_64: TorchPypiRow
     requires_python: str | None
     cuda_variants: tuple[Variant, ...]
@@ -186,9 +194,9 @@ class TorchRow(msgspec.Struct, frozen=True, kw_only=True):
     arch_lists: tuple[TorchArchRow, ...]
     requires_dist_nvidia: tuple[Text, ...]
     triton: str | None
-    torchvision: str
+    torchvision: str | None
     torchvision_verified: bool
-    torchaudio: str
+    torchaudio: str | None
     torchaudio_verified: bool
     notes: tuple[Text, ...] = ()
 
@@ -206,7 +214,7 @@ class WheelRow(Checked, frozen=True, kw_only=True):
     """One project of PyPI and its newest version."""
 
     name: Text
-    newest: str | None
+    newest: Pep440 | None
     kind: Text
     newest_cuda_major: int | None
     needs: str
@@ -227,7 +235,7 @@ class NeedsRow(Checked, frozen=True, kw_only=True):
     """How one wheel (of these versions, with these extras) comes to its CUDA libraries."""
 
     name: Text
-    versions: str = ""  # a PEP 440 specifier set; empty is every version
+    versions: Specifiers = ""  # of PEP 440; empty is every version
     extras: tuple[Text, ...] = ()  # all of these must have been asked for
     cuda: Literal["bundled", "wheels", "system", "framework", "none"]
     cuda_major: int | None = None
@@ -250,14 +258,13 @@ class NvidiaWheelRow(Checked, frozen=True, kw_only=True):
     """One version of one CUDA wheel of NVIDIA."""
 
     name: Text
-    version: Text
+    version: Dotted
     cuda_major: int
     wheel_bytes: Bytes
     unpacked_bytes: Bytes | None = None
     libraries: tuple[Text, ...] = ()
     libraries_source: str | None = None
     libraries_verified: bool = True
-    newest_on_2026_12_01: bool
 
 
 class TorchSetRow(Checked, frozen=True, kw_only=True):
@@ -374,6 +381,7 @@ class MeasuredRow(msgspec.Struct, frozen=True, kw_only=True):
 
     what: Text
     date: Date
+    source: str = ""
     verified: bool
     disk_mb: int | tuple[int, int] | None = None
 
@@ -385,6 +393,7 @@ class EstimateRow(msgspec.Struct, frozen=True, kw_only=True):
     cuda: Annotated[str, msgspec.Meta(pattern=r"^\d+(-\d+|\.\d+|\.x)$")]
     disk_mb: tuple[int, int]
     basis: tuple[Text, ...]
+    source: str = ""
     verified: bool
 
 

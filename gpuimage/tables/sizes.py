@@ -28,6 +28,10 @@ def _disk_mb(row: MeasuredRow) -> tuple[int, int] | None:
     return (row.disk_mb, row.disk_mb) if isinstance(row.disk_mb, int) else row.disk_mb
 
 
+def _source(row: MeasuredRow) -> str:
+    return f"measured {row.date}" + (f", {row.source}" if row.source else "")
+
+
 def torch_set_bytes(version: str, variant: str) -> SizeFact | Unknown:
     """Return what torch and everything it pulls in take once installed, without Python itself."""
     release = torch_release(version)
@@ -36,7 +40,7 @@ def torch_set_bytes(version: str, variant: str) -> SizeFact | Unknown:
     for row in _load.sizes().measured:
         match, mb = _TORCH_SET.fullmatch(row.what), _disk_mb(row)
         if match and mb and (match["version"], match["variant"]) == (release.version, variant):
-            return SizeFact(mb[0] * _MB, mb[1] * _MB, row.what, f"measured {row.date}", row.verified)
+            return SizeFact(mb[0] * _MB, mb[1] * _MB, row.what, _source(row), row.verified)
     for part in _load.nvidia_wheels().torch_sets:
         if (part.torch, part.variant) == (release.version, variant):
             return _from_parts(part)
@@ -57,7 +61,7 @@ def pip_cache_bytes() -> SizeFact | Unknown:
     for row in _load.sizes().measured:
         mb = _disk_mb(row)
         if row.what.startswith("pip cache left") and mb:
-            return SizeFact(mb[0] * _MB, mb[1] * _MB, row.what, f"measured {row.date}", row.verified)
+            return SizeFact(mb[0] * _MB, mb[1] * _MB, row.what, _source(row), row.verified)
     return Unknown("what pip's cache keeps of torch was not measured")
 
 
@@ -92,7 +96,7 @@ def base_size(flavor: str, cuda: str = "") -> SizeFact | Unknown:
 def _estimate(row: EstimateRow) -> SizeFact:
     low, high = row.disk_mb
     basis = "; ".join(row.basis)
-    source = "sizes.json estimates, figures quoted in public threads"
+    source = row.source or "sizes.json estimates, figures quoted in public threads"
     return SizeFact(low * _MB, high * _MB, basis, source, row.verified)
 
 

@@ -39,9 +39,9 @@ class TorchRelease(Struct, frozen=True):
     variants_source: str
     variants_verified: bool
     wheel_bytes: int
-    torchvision: str
+    torchvision: str | None
     torchvision_verified: bool
-    torchaudio: str
+    torchaudio: str | None
     torchaudio_verified: bool
     triton: str | None
     requires: tuple[str, ...]

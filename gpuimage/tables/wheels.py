@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from gpuimage.patterns import pattern
 from gpuimage.tables import _load
-from gpuimage.tables._answers import Unknown, did_you_mean, known
+from gpuimage.tables._answers import Unknown, did_you_mean, dotted, known, normalise
 from gpuimage.tables._rows import NeedsRow, NvidiaWheelRow, WheelRow
 from gpuimage.tables.torch import TorchRelease, cuda_of_variant, torch_release, torch_versions
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 # Before it the PyPI wheel of torch holds CUDA itself, from it on it depends on nvidia-* wheels
 # (torch_wheels.json, rules).
 _TORCH_SPLIT = (1, 13)
-_DASHES = pattern(r"[-_.]+")
 
 
 class WheelFacts(Struct, frozen=True):
@@ -61,11 +59,6 @@ class NvidiaWheel(Struct, frozen=True):
     newest: bool
     source: str
     verified: bool
-
-
-def normalise(name: str) -> str:
-    """Write a project name as PyPI compares it."""
-    return _DASHES.sub("-", name.strip()).lower()
 
 
 @cache
@@ -208,6 +201,12 @@ def _nvidia_names() -> dict[str, tuple[NvidiaWheelRow, ...]]:
     return table
 
 
+@cache
+def _newest(key: str) -> str:
+    """Return the newest version of one of NVIDIA's wheels: a user's own row may be newer than the shipped ones."""
+    return max((row.version for row in _nvidia_names()[key]), key=lambda version: dotted(version) or ())
+
+
 def nvidia_wheel(name: str, version: str | None = None) -> NvidiaWheel | Unknown:
     """Return one of NVIDIA's CUDA wheels; `version` None is the newest in the tables."""
     key, asked = normalise(name), _version(version)
@@ -219,7 +218,7 @@ def nvidia_wheel(name: str, version: str | None = None) -> NvidiaWheel | Unknown
             f"{key} is not among NVIDIA's wheels in the tables{did_you_mean(key, _nvidia_names())}"
         )
     for row in rows:
-        if row.newest_on_2026_12_01 if asked is None else _parsed(row.version) == asked:
+        if row.version == _newest(key) if asked is None else _parsed(row.version) == asked:
             return _nvidia(row)
     have = ", ".join(row.version for row in rows)
     return Unknown(f"{key} {version or ''} is not in the tables, which know {have}")
@@ -234,7 +233,7 @@ def _nvidia(row: NvidiaWheelRow) -> NvidiaWheel:
         unpacked_bytes=row.unpacked_bytes,
         libraries=tuple(part for name in row.libraries for part in name.split(" / ")),
         libraries_verified=row.libraries_verified and row.libraries_source is not None,
-        newest=row.newest_on_2026_12_01,
+        newest=row.version == _newest(normalise(row.name)),
         source=row.source,
         verified=row.verified,
     )

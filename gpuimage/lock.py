@@ -15,8 +15,6 @@ import io
 import json
 import re
 import tomllib
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +28,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from gpuimage import process
 from gpuimage.errors import Location, ResolveError, SpecError, UnavailableError
 from gpuimage.files import write_atomic
+from gpuimage.remote import RemoteFile
 from gpuimage.spec import SpecFile
 
 FORMAT = 1
@@ -343,45 +342,8 @@ def _measured(found: _Found) -> _Found:
 
 def _installed_bytes(url: str) -> int:
     """Sum of the unpacked sizes in a remote wheel, from its archive directory (a few range requests)."""
-    with zipfile.ZipFile(io.BufferedReader(_RemoteFile(url), 1 << 18)) as wheel:
+    with zipfile.ZipFile(io.BufferedReader(RemoteFile(url), 1 << 18)) as wheel:
         return sum(entry.file_size for entry in wheel.infolist())
-
-
-class _RemoteFile(io.RawIOBase):
-    """A file behind HTTP range requests, as much of it as zipfile needs."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._at = 0
-        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=30) as answer:  # noqa: S310  # https only, checked by the caller
-            self._size = int(answer.headers["Content-Length"] or 0)
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = max(0, start + offset)
-        return self._at
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # typeshed wants WriteableBuffer
-        end = min(self._at + len(buffer), self._size)
-        if end <= self._at:
-            return 0
-        request = urllib.request.Request(self._url, headers={"Range": f"bytes={self._at}-{end - 1}"})  # noqa: S310
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
-            if answer.status != 206:  # the whole file came back: reading it would be the download itself
-                raise OSError("this index does not answer range requests")
-            data = answer.read()
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
 
 
 def packages_of_pylock(path: Path) -> tuple[str, ...]:

@@ -15,11 +15,11 @@ PACKAGE = Path(__file__).parent.parent / "gpuimage"
 # A module may import from the rows above its own, and within its own package.
 ROWS = (
     {"errors", "units", "patterns"},
-    {"process", "files"},
+    {"process", "files", "remote"},
     {"arch", "reference"},
     {"tables"},
     {"spec", "dockerfile"},
-    {"lock", "facts", "compat"},
+    {"lock", "facts", "compat", "refresh"},
     {"plan"},
     {"render", "inspect", "finding"},
     {"rules"},

@@ -20,7 +20,7 @@ class _Commands(click.Group):
 
     _places: ClassVar[dict[str, str]] = {
         "init": "init", "plan": "build", "lock": "build", "render": "build", "build": "build", "smoke": "build", "inspect": "inspect",
-        "compat": "compat", "doctor": "doctor", "schema": "build",
+        "compat": "compat", "doctor": "doctor", "data": "data", "schema": "build",
         "lint": "lint", "rules": "lint", "explain": "explain",
     }  # fmt: skip
 

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, get_args
@@ -282,20 +282,30 @@ def _example(table: str) -> str:
 def _marked(row: Row, file: str) -> Row:
     """Return a row whose sources name the user's file."""
     mark = f"user's {file}"
-    found: Row = _mark_inside(row, mark)
-    if not any(name == "source" or name.endswith("_source") for name in row):
+    found: Row = _with_sources(row, lambda text: f"{text} ({mark})")
+    if not any(_is_source(name) for name in row):
         found["source"] = mark
     return found
 
 
-def _mark_inside(value: Any, mark: str) -> Any:  # any part of a JSON document
+def unmarked(row: Row, table: str) -> Row:
+    """Return a row as it stands in a file: its sources do not name the user's file."""
+    found: Row = _with_sources(row, lambda text: text.removesuffix(f" (user's {table}.json)"))
+    return found
+
+
+def _with_sources(value: Any, change: Callable[[str], str]) -> Any:  # any part of a JSON document
     if isinstance(value, list):
-        return [_mark_inside(part, mark) for part in value]
+        return [_with_sources(part, change) for part in value]
     if not isinstance(value, dict):
         return value
     return {
-        name: f"{part} ({mark})"
-        if isinstance(part, str) and part and (name == "source" or name.endswith("_source"))
-        else _mark_inside(part, mark)
+        name: change(part)
+        if isinstance(part, str) and part and _is_source(name)
+        else _with_sources(part, change)
         for name, part in value.items()
     }
+
+
+def _is_source(name: str) -> bool:
+    return name == "source" or name.endswith("_source")

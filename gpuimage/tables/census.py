@@ -11,7 +11,7 @@ from msgspec import Struct
 from gpuimage.patterns import pattern
 from gpuimage.tables import _load, _own
 from gpuimage.tables._sections import SECTIONS, Row, rows_at
-from gpuimage.tables.clock import STALE_AFTER_DAYS, age
+from gpuimage.tables.clock import STALE_AFTER_DAYS, age, today
 
 _DATE = pattern(r"(?<!\d)20\d\d-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?(?!\d)")
 
@@ -64,7 +64,9 @@ def overview(on: date | None = None) -> Overview:
 def _count(table: str) -> TableCount:
     document, own = _load.document(table), _own.tables().get(table)
     rows = [row for section in SECTIONS[table] for row in rows_at(document, section)]
-    dates = [found for row in rows for text in sources(row) for found in _DATE.findall(text)]
+    # A source may also name a day to come: when a driver branch ends.
+    until = max(_load.edition().edition, today().isoformat())
+    dates = [day for row in rows for text in sources(row) for day in _DATE.findall(text) if day <= until]
     return TableCount(
         name=table,
         rows=len(rows),

@@ -1,4 +1,4 @@
-"""The rows behind an answer: what the tables hold about a torch, a CUDA, a driver, a GPU, a wheel, an image, an error …"""
+"""The rows behind an answer: all that the tables hold about one thing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def kinds() -> tuple[str, ...]:
 
 
 def show(kind: str, name: str) -> tuple[FoundRow, ...] | Unknown:
-    """Return every row about a thing: `torch` 2.9.1, `cuda` 12.8, `driver` 550, `gpu` A10G, `wheel` flash-attn …
+    """Return every row about a thing: `torch` 2.9.1, `cuda` 12.8, `driver` 550, `gpu` A10G, `wheel` flash-attn.
 
     SpecError for a kind that is none; Unknown, with what it may have meant, for a name that no row has.
     """

@@ -22,6 +22,7 @@ from gpuimage.remote import every
 from gpuimage.tables import DataError, torch_versions
 from gpuimage.tables import _load as tables
 from gpuimage.tables import _own as own_rows
+from gpuimage.tables import _own_files as own_files
 from gpuimage.tables._sections import SECTIONS, Row, key_of, rows_at
 from gpuimage.tables.clock import today
 
@@ -32,7 +33,7 @@ PARTS: tuple[Part, ...] = get_args(Part)
 Say = Callable[[str], None]
 
 # What goes with a change and is none by itself.
-_BESIDE = frozenset({"source", "uploaded", "wheel", "arch_source", "date"})
+_BESIDE = frozenset({"source", "uploaded", "wheel", "arch_source", "host_gcc_source"})
 
 
 class FieldChange(Struct, frozen=True):
@@ -116,7 +117,7 @@ def write(found: Refresh, directory: Path | None = None) -> tuple[Path, ...]:
         path = folder / f"{table}.json"
         texts[path] = _written(path, [change for change in found.changes if change.table == table])
         try:
-            tables.held(table, own_rows.own_table(path, texts[path]))
+            tables.held(table, own_files.own_table(path, texts[path]))
         except DataError as error:
             raise UnavailableError(
                 f"what {found.index} answers does not fit the tables, so nothing was written", why=str(error)
@@ -198,7 +199,7 @@ def _change(derived: Derived) -> Change | None:
     if not fields:
         return None
     kind: Literal["added", "changed"] = "changed" if derived.before else "added"
-    row = own_rows.unmarked(derived.row, derived.table)
+    row = own_files.unmarked(derived.row, derived.table)
     return Change(derived.table, derived.section, derived.about, kind, fields, row)
 
 
@@ -215,7 +216,7 @@ def _written(path: Path, changes: Sequence[Change]) -> str:
     """The text of a user's file with the changed rows put into it."""
     document: dict[str, Any] = {}
     if path.exists():
-        document = json.loads(own_rows.read_own(path).text)
+        document = json.loads(own_files.read_own(path).text)
     for change in changes:
         fields = SECTIONS[change.table][change.section]
         key = key_of(change.row, fields)

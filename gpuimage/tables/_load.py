@@ -61,10 +61,12 @@ def held(table: str, own: _own.OwnTable | None) -> object:
     try:
         return decode(name, json.dumps(merged(table, own)).encode(), kind, law)
     except DataError as error:
+        from gpuimage.tables._own_files import line_about  # noqa: PLC0415  # only for own rows, and then seldom
+
         _, _, breach = error.what.partition(": ")
         raise DataError(
             f"these rows break a law of the tables: {breach}",
-            where=Location(own.path, own.line_about(breach)),
+            where=Location(own.path, line_about(own, breach)),
             hint="mend the row, or take it out; `gpuimage data show` prints shipped rows as examples",
         ) from error
 

@@ -14,6 +14,7 @@ from gpuimage.cli.options import (
     PROGRESS,
     QUIET,
     form_option,
+    note_age,
     pairs,
     single,
     variants_of,
@@ -41,6 +42,7 @@ def plan_command(spec: Path, form: str, *, offline: bool) -> None:
     from gpuimage import lock_beside, plan, prepare
     from gpuimage.reporters.results import PLAN_REPORTERS
 
+    note_age()
     for file in variants_of(spec):
         made = plan(file, lock_beside(file)) if offline else prepare(file, "memory")
         click.echo(PLAN_REPORTERS[form](made), nl=False)
@@ -54,6 +56,7 @@ def lock_command(spec: Path, *, check: bool) -> None:
     from gpuimage import prepare
     from gpuimage.reporters.lock_text import lock_text
 
+    note_age()
     for file in variants_of(spec):
         click.echo(lock_text(prepare(file, "locked" if check else "update")), nl=False)
 
@@ -73,6 +76,7 @@ def render_command(spec: Path, output: Path | None, *, check: bool) -> None:
     """Write the Dockerfile (to standard output, or with its .dockerignore into a directory)."""
     from gpuimage import lock_beside, lock_path, plan, render
 
+    note_age()
     file = single(spec)
     lock = lock_beside(file)
     made = plan(file, lock)
@@ -133,6 +137,7 @@ def build_command(
     from gpuimage.reporters.progress import progress_display
     from gpuimage.reporters.results import BUILD_REPORTERS
 
+    note_age()
     chosen = select_engine(engine, host=host)
     passed = True
     for file in variants_of(spec):

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from gpuimage.cli.options import arch_list, form_option, products
+from gpuimage.cli.options import arch_list, form_option, note_age, products
 
 
 @click.command("compat")
@@ -29,6 +29,7 @@ def compat_command(
     from gpuimage import Question, compat, compat_matrix
     from gpuimage.reporters.compat import compat_json, compat_text, matrix_json, matrix_markdown
 
+    note_age()
     if matrix:
         made = compat_matrix()
         click.echo(matrix_json(made) if form == "json" else matrix_markdown(made), nl=False)

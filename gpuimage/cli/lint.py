@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import click
 
-from gpuimage.cli.options import ENGINE, HOST, pairs
+from gpuimage.cli.options import ENGINE, HOST, note_age, pairs
 
 if TYPE_CHECKING:
     from gpuimage import FixedFile, LintOptions, Report
@@ -127,6 +127,7 @@ def lint_command(
     if not report.files:
         click.echo("nothing to lint: no Dockerfile was found", err=True)
         sys.exit(_NOTHING)
+    note_age()
     _write(report, form, files, color)
     judged = gate(report, options)
     for line in judged.says:

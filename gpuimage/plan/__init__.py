@@ -20,6 +20,7 @@ from gpuimage.plan.types import Decision, DriverPlan, Part, Plan, Refusal, Stage
 from gpuimage.plan.wanted import Wanted, wanted
 from gpuimage.plan.wheels import CudaChoice, choose_cuda
 from gpuimage.spec import SpecFile
+from gpuimage.tables import edition, own_rows
 from gpuimage.units import size
 
 __all__ = [
@@ -72,6 +73,7 @@ def plan(file: SpecFile, lock: Lock | None = None) -> Plan:
     stages = build_stages(draft, want, cuda, base, arch, driver, lock)
     resolution = _resolution(draft, want, cuda)
     _note_lock(draft, lock, resolution)
+    _note_own_rows(draft)
     return Plan(
         spec=file,
         cuda=cuda.minor,
@@ -136,6 +138,16 @@ def _note_lock(draft: Draft, lock: Lock | None, resolution: Resolution) -> None:
             f"{name} is stale",
             "the wheels, Python or index of the spec changed since it was resolved",
             key="wheels",
+        )
+
+
+def _note_own_rows(draft: Draft) -> None:
+    """Say that this plan rests on more than the shipped tables: elsewhere it may come out otherwise."""
+    own = own_rows()
+    if own:
+        files = ", ".join(f"{count} of {name}" for name, count in own.items())
+        draft.decide(
+            "tables", edition(), f"rows of the user's own take part: {files}; `gpuimage data` says where"
         )
 
 

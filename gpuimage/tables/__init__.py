@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gpuimage.tables._answers import DataError, Unknown
     from gpuimage.tables._load import raw_rows
+    from gpuimage.tables._own import own_rows
     from gpuimage.tables.census import Overview, TableCount, overview
     from gpuimage.tables.clock import age, staleness
     from gpuimage.tables.cuda import (
@@ -125,6 +126,7 @@ _PLACES = {
     "optional_plugin": "loader",
     "os_python": "images",
     "overview": "census",
+    "own_rows": "_own",
     "parse_driver": "minimum_driver",
     "pip_cache_bytes": "sizes",
     "ptx_cuda": "gpu_code",
@@ -212,6 +214,7 @@ __all__ = [
     "optional_plugin",
     "os_python",
     "overview",
+    "own_rows",
     "parse_driver",
     "pip_cache_bytes",
     "ptx_cuda",

@@ -80,6 +80,11 @@ def tables() -> Mapping[str, OwnTable]:
     return {table.table: table for name in names if (table := read_own(folder / name)).count}
 
 
+def own_rows() -> Mapping[str, int]:
+    """Return how many rows each of the user's files adds or replaces, by its name."""
+    return {own.path.name: own.count for own in tables().values()}
+
+
 @cache
 def digest() -> str:
     """Return the first 8 hex digits of SHA-256 over all own rows, "" where there are none."""

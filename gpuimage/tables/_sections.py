@@ -74,7 +74,8 @@ def _hashable(value: object) -> object:
 
 def named(row: Row, fields: tuple[str, ...]) -> str:
     """Return a row's key for people: `torch 2.9.1` is "2.9.1"."""
-    parts = (" ".join(map(str, part)) if isinstance(part, tuple) else part for part in key_of(row, fields))
+    values = (row.get(field) for field in fields)
+    parts = (" ".join(map(str, value)) if isinstance(value, list) else value for value in values)
     return " ".join(str(part) for part in parts if part)
 
 

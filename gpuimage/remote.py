@@ -103,7 +103,11 @@ def _opened(request: urllib.request.Request, timeout: float) -> http.client.HTTP
 
 
 def _open(request: urllib.request.Request, timeout: float) -> http.client.HTTPResponse:
-    answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=timeout)  # noqa: S310  # see _request
+    try:
+        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=timeout)  # noqa: S310  # see _request
+    except urllib.error.HTTPError as error:
+        error.close()  # it is an answer too, and holds the connection
+        raise
     return answer
 
 

@@ -255,18 +255,20 @@ def test_own_rows_are_found_by_home_xdg_and_variable_the_later_ones_first(tmp_pa
     named_by = put("pipeline", "2.92.0")
     env = {"HOME": str(tmp_path / "home")}
 
-    def knows(version: str) -> bool:
-        return asked(env, "show", "torch", version).returncode == 0
+    def known() -> str:
+        done = asked(env, "show", "torch", "9.9")
+        assert done.returncode == 1
+        return done.stderr.partition("know 1.7.0 to ")[2].split()[0]
 
-    assert (knows(home), knows(xdg), knows(named_by)) == (True, False, False)
+    assert known() == home
     env["XDG_CONFIG_HOME"] = "not/absolute"  # the base directory specification: as if it were not set
-    assert knows(home)
+    assert known() == home
     env["XDG_CONFIG_HOME"] = str(tmp_path / "xdg")
-    assert (knows(home), knows(xdg), knows(named_by)) == (False, True, False)
+    assert known() == xdg
     env["GPUIMAGE_DATA"] = str(tmp_path / "pipeline")
-    assert (knows(home), knows(xdg), knows(named_by)) == (False, False, True)
+    assert known() == named_by
     env["GPUIMAGE_DATA"] = ""
-    assert not any(map(knows, (home, xdg, named_by)))
+    assert known() == "2.15.0"
 
 
 def test_a_variable_that_names_no_directory_is_an_error(tmp_path: Path) -> None:

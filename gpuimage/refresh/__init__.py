@@ -206,8 +206,8 @@ def _change(derived: Derived) -> Change | None:
 def _differences(before: Row, after: Row, prefix: str = "") -> Iterator[FieldChange]:
     for name, value in after.items():
         old = before.get(name)
-        if isinstance(value, dict) and isinstance(old, dict):
-            yield from _differences(old, value, f"{prefix}{name}.")
+        if isinstance(value, dict) and isinstance(old, dict | None):
+            yield from _differences(old or {}, value, f"{prefix}{name}.")
         elif value != old and name not in _BESIDE:
             yield FieldChange(prefix + name, old, value)
 

@@ -30,6 +30,7 @@ from tests.own import forget, row_of, shipped
 DAY = "2026-12-24"
 TORCH: tuple[Part, ...] = ("torch",)
 NVIDIA: tuple[Part, ...] = ("nvidia",)
+COMPILERS: tuple[Part, ...] = ("nvcc",)
 LINUX = "manylinux_2_28_x86_64"
 MINE = f"manylinux_2_28_{platform.machine()}"
 
@@ -671,6 +672,9 @@ def test_a_library_call_writes_where_it_is_told(local: LocalIndex, own: Path, tm
     target = tmp_path / "new" / "place"
     assert write(found, target) == (target / "torch_wheels.json",)
     assert json.loads((target / "torch_wheels.json").read_text())["releases"][0]["torch"] == "2.16.0"
+    nothing = tmp_path / "nothing"
+    assert write(refresh(Index(local.url), only=COMPILERS), nothing) == ()
+    assert not nothing.exists()
     assert set(PARTS) == {"torch", "nvidia", "wheels", "nvcc"}
 
 

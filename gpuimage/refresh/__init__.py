@@ -106,8 +106,11 @@ def refresh(
 def write(found: Refresh, directory: Path | None = None) -> tuple[Path, ...]:
     """Write the changed rows into the user's own files, all of them or none, and return the files.
 
-    Rows of the user's that did not change stay. The whole is held to the laws of the tables first.
+    Rows of the user's that did not change stay. The whole is held to the laws of the tables first. What this process has
+    read of the tables stays as it is.
     """
+    if not found.changes:
+        return ()
     folder = directory or own_rows.directory()
     if folder is None:
         hint = "unset it, or name a directory by it"

@@ -2,7 +2,7 @@
 
 Each answer carries its `source` and whether that was `verified`; what the tables do not know is `Unknown`,
 with the reason. The data (`gpuimage/data/*.json`) is decoded and checked on the first question that needs it, and a module of questions is
-loaded when its first name is asked for.
+loaded when its first name is asked for. A user's own rows (`_own`) take part in every answer.
 """
 
 from importlib import import_module

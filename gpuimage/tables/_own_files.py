@@ -120,7 +120,7 @@ def _line(text: str, section: str, number: int) -> int | None:
 
 
 def _row_type(table: str, section: str) -> type | None:
-    """Return the type of a section's rows, None where nothing but people reads them with care."""
+    """Return the type of a section's rows, None where they are read as they are."""
     kind: Any = SHAPES[table][0] if table in SHAPES else None
     for part in section.split("."):
         if kind is None:
@@ -138,6 +138,7 @@ class _Like:
 
     def __init__(self, table: str, section: str) -> None:
         self._kind = _row_type(table, section)
+        self._patterns = _PATTERNS.get(table, ())
         self._required: set[str] = set()
         self._types: dict[str, set[type]] = {}
         if self._kind is None:
@@ -169,7 +170,7 @@ class _Like:
             known = self._types.get(name)
             if known and type(value) not in known:
                 return f"expected {' or '.join(sorted({_JSON[kind] for kind in known}))} - at `{name}`"
-            if name in _PATTERNS and not _compiles(value):
+            if name in self._patterns and not _compiles(value):
                 return f"this is no regular expression - at `{name}`"
         return None
 
@@ -177,7 +178,7 @@ class _Like:
 _JSON = {
     str: "text", int: "number", float: "number", bool: "true or false", list: "list", dict: "object", type(None): "null",
 }  # fmt: skip
-_PATTERNS = frozenset({"repository", "tag", "regex"})
+_PATTERNS = {"known_bases": ("repository", "tag"), "errors": ("regex",)}
 
 
 def _compiles(value: object) -> bool:

@@ -31,6 +31,7 @@ from gpuimage.tables._own_files import own_table
 from gpuimage.tables._sections import SECTIONS, key_of, named, rows_at
 from tests.conftest import Command
 from tests.own import DATA, forget, only_rows, row_of, shipped
+from tests.readme import compare, shown
 
 PLACES = [(table, section) for table, sections in SECTIONS.items() for section in sections]
 
@@ -582,18 +583,12 @@ def test_no_control_character_of_an_own_row_reaches_the_terminal(
 
 
 def test_the_readme_shows_what_data_says(
-    run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("GPUIMAGE_DATA")
     monkeypatch.setenv("HOME", str(tmp_path))
     forget()
-    text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    examples = re.findall(r"```console\n\$ gpuimage data(.*)\n([^`]*)```", text)
-    assert [arguments.split()[:1] for arguments, _ in examples] == [[], ["show"]]
-    for arguments, shown in examples:
-        out = run(*arguments.split())[1]
-        parts = [part.strip("\n") for part in shown.split("…\n")]  # lines are left out there
-        places = [out.find(part) for part in parts]
-        assert -1 not in places
-        assert places == sorted(places)
-        assert len(parts) > 1 or shown == out
+    examples = shown("### data")
+    assert [example.arguments[1:2] for example in examples] == [[], ["show"]]
+    for example in examples:
+        compare(example, command(*example.arguments)[1])

@@ -21,7 +21,7 @@ from packaging.version import Version
 
 from gpuimage import remote, tables
 from gpuimage.errors import SpecError, UnavailableError
-from gpuimage.refresh import PARTS, Index, Part, configured, derive, nvcc, refresh, write
+from gpuimage.refresh import PARTS, Index, Part, derive, keep_rows, nvcc, package_index, refresh
 from gpuimage.refresh.index import PYPI, File, Project
 from tests.conftest import Command
 from tests.index import JSON, Fault, LocalIndex, answer, hang, serving, trickle, wheel
@@ -574,11 +574,11 @@ def test_the_index_is_the_one_given_or_the_environments_as_for_uv_and_pip(
 ) -> None:
     for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
-    assert configured(None) == PYPI
+    assert package_index().url == PYPI
     for name in ("PIP_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX"):
         monkeypatch.setenv(name, f"https://mirror/{name}")
-        assert configured(None) == f"https://mirror/{name}"
-    assert configured("https://given") == "https://given"
+        assert package_index().url == f"https://mirror/{name}"
+    assert package_index("https://given").url == "https://given"
 
 
 def test_a_password_goes_to_its_host_and_into_no_message(local: LocalIndex, own: Path) -> None:
@@ -670,10 +670,10 @@ def test_a_library_call_writes_where_it_is_told(local: LocalIndex, own: Path, tm
     new_torch(local)
     found = refresh(Index(local.url), only=TORCH)
     target = tmp_path / "new" / "place"
-    assert write(found, target) == (target / "torch_wheels.json",)
+    assert keep_rows(found, target) == (target / "torch_wheels.json",)
     assert json.loads((target / "torch_wheels.json").read_text())["releases"][0]["torch"] == "2.16.0"
     nothing = tmp_path / "nothing"
-    assert write(refresh(Index(local.url), only=COMPILERS), nothing) == ()
+    assert keep_rows(refresh(Index(local.url), only=COMPILERS), nothing) == ()
     assert not nothing.exists()
     assert set(PARTS) == {"torch", "nvidia", "wheels", "nvcc"}
 

@@ -25,11 +25,11 @@ def data_command(context: click.Context, form: str) -> None:
     """
     if context.invoked_subcommand is not None:
         return
+    from gpuimage import tables
     from gpuimage.reporters.data_json import overview_json
     from gpuimage.reporters.data_text import overview_text
-    from gpuimage.tables import overview
 
-    found = overview()
+    found = tables.overview()
     click.echo(overview_json(found) if form == "json" else overview_text(found), nl=False)
 
 
@@ -47,13 +47,13 @@ def show_command(kind: str, name: tuple[str, ...], form: str) -> None:
     apt cuda-nvcc-12-8   os ubuntu24.04      library cuBLAS      error no-kernel-image
     Exit 1 where the tables know nothing of it.
     """  # noqa: D301  # click's own mark for "do not wrap"
+    from gpuimage import tables
     from gpuimage.reporters.data_json import rows_json
     from gpuimage.reporters.data_text import rows_text
-    from gpuimage.tables import Unknown, show
 
     wanted = " ".join(name)
-    found = show(kind, wanted)
-    if isinstance(found, Unknown):
+    found = tables.show(kind, wanted)
+    if isinstance(found, tables.Unknown):
         click.echo(f"not known: {found.reason}", err=True)
         sys.exit(1)
     click.echo(rows_json(kind, wanted, found) if form == "json" else rows_text(kind, wanted, found), nl=False)
@@ -86,17 +86,17 @@ def refresh_command(
 
     Nothing is changed without --write, and then only your own rows: all of them, or none.
     """
-    from gpuimage.refresh import PARTS, Index, configured, refresh, write
+    from gpuimage.refresh import keep_rows, package_index, refresh
     from gpuimage.reporters.data_json import refresh_json
     from gpuimage.reporters.data_text import refresh_text
 
     found = refresh(
-        Index(configured(index), timeout=timeout),
-        only=only or (("nvcc",) if compilers else PARTS),
+        package_index(index, timeout=timeout),
+        only=only,
         since=since,
         compilers=compilers,
         say=(lambda _: None) if quiet else (lambda text: click.echo(text, err=True)),
     )
-    files = write(found) if keep else ()
+    files = keep_rows(found) if keep else ()
     click.echo(refresh_json(found, files) if form == "json" else refresh_text(found, files), nl=False)
     sys.exit(1 if check and found.changes else 0)

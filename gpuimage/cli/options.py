@@ -47,9 +47,9 @@ def form_option(text: str, *forms: str) -> Callable[[_Command], _Command]:
 
 def note_age() -> None:
     """Say on standard error that the tables are old, where they are; the answer and the exit code stay the same."""
-    from gpuimage.tables import staleness
+    from gpuimage import tables
 
-    old = staleness()
+    old = tables.staleness()
     if old:
         click.echo(f"note: {old}", err=True)
 

@@ -1,6 +1,6 @@
 """What a package index knows by now, held against the tables: differences row by row, and a user's own rows of them.
 
-Asking changes nothing. `write` puts the derived rows into the user's own files, all of them or none.
+Asking changes nothing. `keep_rows` puts the derived rows into the user's own files, all of them or none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gpuimage.errors import Location, SpecError, UnavailableError
 from gpuimage.files import write_together
 from gpuimage.refresh import derive, nvcc
 from gpuimage.refresh.derive import Derived
-from gpuimage.refresh.index import Index, Project, configured
+from gpuimage.refresh.index import Index, Project, package_index
 from gpuimage.remote import every
 from gpuimage.tables import DataError, torch_versions
 from gpuimage.tables import _load as tables
@@ -26,7 +26,17 @@ from gpuimage.tables import _own_files as own_files
 from gpuimage.tables._sections import SECTIONS, Row, key_of, rows_at
 from gpuimage.tables.clock import today
 
-__all__ = ["PARTS", "Change", "FieldChange", "Index", "Part", "Refresh", "configured", "refresh", "write"]
+__all__ = [
+    "PARTS",
+    "Change",
+    "FieldChange",
+    "Index",
+    "Part",
+    "Refresh",
+    "keep_rows",
+    "package_index",
+    "refresh",
+]
 
 Part = Literal["torch", "nvidia", "wheels", "nvcc"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -71,17 +81,18 @@ class Refresh(Struct, frozen=True):
 def refresh(
     index: Index,
     *,
-    only: Collection[Part] = PARTS,
+    only: Collection[Part] = (),
     since: str | None = None,
     compilers: Sequence[str] = (),
     say: Say = lambda _: None,
 ) -> Refresh:
     """Ask an index what can be derived from it, and compare.
 
-    `since` is the oldest torch looked at, by default the newest in the tables; `compilers` are CUDA minors whose ptxas is
-    downloaded and run. `say` is told what goes on. Raises UnavailableError for whatever goes wrong with the index.
+    `only` are the parts asked about, by default all, or the compilers alone where some are named. `since` is the oldest torch
+    looked at, by default the newest in the tables; `compilers` are CUDA minors whose ptxas is downloaded and run. `say` is told what goes on. Raises UnavailableError for whatever goes wrong with the index.
     """
     oldest = _oldest(since)
+    only = only or (("nvcc",) if compilers else PARTS)
     day = today().isoformat()
     names = _projects(only)
     say(f"asking {index.name} about {len(names)} projects")
@@ -103,7 +114,7 @@ def refresh(
     )
 
 
-def write(found: Refresh, directory: Path | None = None) -> tuple[Path, ...]:
+def keep_rows(found: Refresh, directory: Path | None = None) -> tuple[Path, ...]:
     """Write the changed rows into the user's own files, all of them or none, and return the files.
 
     Rows of the user's that did not change stay. The whole is held to the laws of the tables first. What this process has

@@ -171,9 +171,13 @@ def _unreadable(file: File, error: Exception) -> UnavailableError:
     )
 
 
-def configured(given: str | None) -> str:
-    """Return the index to ask: the one given, else what uv or pip are told by the environment, else PyPI."""
-    return given or next((value for name in _VARIABLES if (value := os.environ.get(name))), PYPI)
+def package_index(url: str | None = None, *, timeout: float = 30.0) -> Index:
+    """Return the index at an address, else the one that the environment tells uv or pip, else PyPI.
+
+    `timeout` is how many seconds it may be silent. SpecError for what is no address.
+    """
+    told = next((value for name in _VARIABLES if (value := os.environ.get(name))), PYPI)
+    return Index(url or told, timeout=timeout)
 
 
 def _releases(page: _Page, address: str) -> dict[Version, tuple[File, ...]]:

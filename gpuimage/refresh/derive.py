@@ -177,11 +177,7 @@ def _of_newest(index: Index, project: Project, files: Iterable[File], linux: lis
     sure = known is None or re.search(rf"-(cu|cuda){known}\d?x?(-|$)", project.name) is not None
     return {
         "requires_dist_cuda": about,
-        "newest_cuda_major_verified": True
-        if sure and known is not None
-        else None
-        if known is None
-        else False,
+        "newest_cuda_major_verified": None if known is None else sure,
         "verified": bool(before["verified"]) and sure,
     }
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import lzma
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from email.parser import BytesParser
 from urllib.parse import urljoin, urlsplit
@@ -97,7 +99,7 @@ class Index:
             fine = False
         if not fine:
             raise SpecError(
-                f"{remote.shown(url) if '@' in url else url} is no address of a package index",
+                f"{url.rpartition('@')[2]} is no address of a package index",  # without a password
                 hint=f"give one like {PYPI}",
             )
 
@@ -115,7 +117,7 @@ class Index:
             return None
         try:
             page = msgspec.json.decode(data, type=_Page)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise UnavailableError(
                 f"{remote.shown(address)} does not answer as a package index",
                 why=str(error),
@@ -149,18 +151,19 @@ class Index:
                 raise UnavailableError(f"{file.name} holds no {pattern.rpartition('/')[2]} that can be read")
             try:
                 return archive.read(info)
-            except _BROKEN as error:
+            except BROKEN as error:
                 raise _unreadable(file, error) from error
 
     def _archive(self, file: File) -> zipfile.ZipFile:
         try:
             remote_file = remote.RemoteFile(file.url, timeout=self._timeout, login=self.url)
             return zipfile.ZipFile(io.BufferedReader(remote_file, 1 << 18))
-        except _BROKEN as error:
+        except BROKEN as error:
             raise _unreadable(file, error) from error
 
 
-_BROKEN = (OSError, zipfile.BadZipFile, ValueError, NotImplementedError, EOFError)
+BROKEN = (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, RuntimeError)
+"""What zipfile raises for archives that are damaged, encrypted, or packed in a way it does not know."""
 
 
 def _unreadable(file: File, error: Exception) -> UnavailableError:

@@ -15,7 +15,7 @@ from packaging.version import Version
 from gpuimage import process, remote
 from gpuimage.errors import SpecError, UnavailableError
 from gpuimage.refresh.derive import Derived
-from gpuimage.refresh.index import File, Index, Project
+from gpuimage.refresh.index import BROKEN, File, Index, Project
 from gpuimage.tables._sections import Row
 
 PROJECTS = ("nvidia-cuda-nvcc-cu11", "nvidia-cuda-nvcc-cu12", "nvidia-cuda-nvcc")
@@ -102,7 +102,7 @@ def _help(index: Index, file: File) -> str:
                     raise UnavailableError(f"{file.name} holds no ptxas")
                 with archive.open(info) as content, ptxas.open("wb") as target:
                     shutil.copyfileobj(content, target, 1 << 20)
-        except (OSError, zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+        except BROKEN as error:
             raise UnavailableError(f"{file.name} cannot be unpacked", why=str(error)) from error
         ptxas.chmod(0o700)
         try:

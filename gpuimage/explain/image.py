@@ -310,7 +310,7 @@ def _pair(looked: _Image, _one: Diagnosis) -> Iterator[Cause]:
         return
     for name, partner in (("torchvision", release.torchvision), ("torchaudio", release.torchaudio)):
         have = looked.version(name)
-        if have and have.partition("+")[0].split(".")[:2] != partner.split(".")[:2]:
+        if have and partner and have.partition("+")[0].split(".")[:2] != partner.split(".")[:2]:
             yield Cause(
                 "cause",
                 f"it has torch {torch} with {name} {have}; the partner is {partner}",

@@ -85,7 +85,7 @@ def _pair(case: Case, one: Diagnosis) -> Iterator[Cause]:
         ("torchaudio", torch.torchaudio, torch.torchaudio_verified),
     ):
         have, key = case.version(name), case.wheel(name)
-        if have is None or not verified:
+        if have is None or partner is None or not verified:
             continue
         sure = True
         if _minor(have) != _minor(partner):

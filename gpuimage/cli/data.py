@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import Literal, get_args
 
 import click
 
 from gpuimage.cli.options import QUIET, form_option
 
-if TYPE_CHECKING:
-    from gpuimage.refresh import Part
-
+Part = Literal["torch", "nvidia", "wheels", "nvcc"]
 FORM = form_option("Form of the answer.", "text", "json")
 
 
@@ -61,7 +59,7 @@ def show_command(kind: str, name: tuple[str, ...], form: str) -> None:
 
 @data_command.command("refresh")
 @click.option(
-    "--only", "only", multiple=True, type=click.Choice(["torch", "nvidia", "wheels", "nvcc"]),
+    "--only", "only", multiple=True, type=click.Choice(get_args(Part)),
     help="Ask about these only.  [default: all]",
 )  # fmt: skip
 @click.option("--since", metavar="VERSION", help="The oldest torch looked at.  [default: the tables' newest]")

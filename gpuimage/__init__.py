@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from gpuimage.lint.run import FixedFile, LintOptions, fixed, fixes, lint, lint_bytes
     from gpuimage.lock import Lock, lock_beside, lock_path
     from gpuimage.plan import LockPolicy, Plan, plan, prepare
+    from gpuimage.refresh import Refresh, keep_rows, package_index, refresh
     from gpuimage.render import Rendered, render
     from gpuimage.rules import all_rules
     from gpuimage.smoke import Expectation, SmokeReport, Verdict, smoke, smoke_here
@@ -83,6 +84,7 @@ __all__ = [
     "PlanError",
     "Proof",
     "Question",
+    "Refresh",
     "Rendered",
     "Report",
     "ResolveError",
@@ -111,13 +113,16 @@ __all__ = [
     "image_causes",
     "inspect",
     "json_schema",
+    "keep_rows",
     "lint",
     "lint_bytes",
     "load_spec",
     "lock_beside",
     "lock_path",
+    "package_index",
     "plan",
     "prepare",
+    "refresh",
     "render",
     "select_engine",
     "smoke",
@@ -157,6 +162,7 @@ _PLACES = {
     "PlanError": "errors",
     "Proof": "verify",
     "Question": "compat",
+    "Refresh": "refresh",
     "Rendered": "render",
     "Report": "finding",
     "ResolveError": "errors",
@@ -184,13 +190,16 @@ _PLACES = {
     "image_causes": "explain",
     "inspect": "examine",
     "json_schema": "spec",
+    "keep_rows": "refresh",
     "lint": "lint.run",
     "lint_bytes": "lint.run",
     "load_spec": "spec",
     "lock_beside": "lock",
     "lock_path": "lock",
+    "package_index": "refresh",
     "plan": "plan",
     "prepare": "plan",
+    "refresh": "refresh",
     "render": "render",
     "select_engine": "engine",
     "smoke": "smoke",

@@ -84,7 +84,7 @@ def refresh_command(
 
     Nothing is changed without --write, and then only your own rows: all of them, or none.
     """
-    from gpuimage.refresh import keep_rows, package_index, refresh
+    from gpuimage import keep_rows, package_index, refresh
     from gpuimage.reporters.data_json import refresh_json
     from gpuimage.reporters.data_text import refresh_text
 

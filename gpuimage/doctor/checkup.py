@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from gpuimage.doctor import certificates, network
@@ -22,6 +21,7 @@ from gpuimage.errors import Location, SpecError
 from gpuimage.lock import lock_beside
 from gpuimage.plan import Plan, plan
 from gpuimage.spec import SpecFile
+from gpuimage.tables import today
 
 _NVML_SECONDS = 15.0  # a GPU that hangs makes its library wait for good
 
@@ -97,8 +97,8 @@ def _gpu(
     plans: Sequence[Plan],
     day: str | None,
 ) -> Iterator[Line]:
-    today = day or datetime.now(UTC).date().isoformat()
-    lines = list(gpu_lines(machine, driver, nvml, today))
+    day = day or today().isoformat()
+    lines = list(gpu_lines(machine, driver, nvml, day))
     yield from lines
     if not driver.present and nvml is None:
         why = "there is no GPU that it could give to containers"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gpuimage.tables._load import raw_rows
     from gpuimage.tables._own import own_rows
     from gpuimage.tables.census import Overview, TableCount, overview
-    from gpuimage.tables.clock import age, staleness
+    from gpuimage.tables.clock import age, staleness, today
     from gpuimage.tables.cuda import (
         CudaRange,
         CudaRelease,
@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "BranchEnd": "minimum_driver",
-    "Commands": "hosts",
     "Carrier": "os_libraries",
+    "Commands": "hosts",
     "CudaImage": "images",
     "CudaRange": "cuda",
     "CudaRelease": "cuda",
@@ -137,6 +137,7 @@ _PLACES = {
     "smallest_kernel": "gpu_code",
     "staleness": "clock",
     "start_verdict": "require",
+    "today": "clock",
     "torch_files": "hosts",
     "torch_release": "torch",
     "torch_set_bytes": "sizes",
@@ -225,6 +226,7 @@ __all__ = [
     "smallest_kernel",
     "staleness",
     "start_verdict",
+    "today",
     "torch_files",
     "torch_release",
     "torch_set_bytes",

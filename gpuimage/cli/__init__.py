@@ -19,7 +19,7 @@ class _Commands(click.Group):
     """Loads the module of a command when it is asked for."""
 
     _places: ClassVar[dict[str, str]] = {
-        "init": "init", "plan": "build", "lock": "build", "render": "build", "build": "build", "smoke": "build", "inspect": "inspect",
+        "init": "init", "plan": "build", "lock": "build", "render": "build", "build": "build", "smoke": "smoke", "inspect": "inspect",
         "compat": "compat", "doctor": "doctor", "data": "data", "schema": "build",
         "lint": "lint", "rules": "lint", "explain": "explain",
     }  # fmt: skip

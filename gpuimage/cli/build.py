@@ -1,4 +1,4 @@
-"""The commands about specs and images: plan, lock, render, build, smoke, schema."""
+"""The commands from a spec to an image: plan, lock, render, build, schema."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from gpuimage.cli.options import (
     HOST,
     PROGRESS,
     QUIET,
+    REQUIRE,
+    SMOKE_FORMAT,
     form_option,
     note_age,
     pairs,
@@ -24,13 +26,6 @@ if TYPE_CHECKING:
     from gpuimage import LockPolicy
 
 SPEC = click.argument("spec", type=click.Path(path_type=Path))
-REQUIRE = click.option(
-    "--require",
-    multiple=True,
-    type=click.Choice(["gpu"]),
-    help="Fail where this is missing instead of skipping.",
-)
-SMOKE_FORMAT = form_option("Form of the report.", "text", "json", "junit", "markdown")
 
 
 @click.command("plan")
@@ -151,42 +146,6 @@ def build_command(
         click.echo(BUILD_REPORTERS[form](result), nl=False)
         passed = passed and result.passed
     sys.exit(0 if passed else 1)
-
-
-@click.command("smoke")
-@click.argument("image", required=False)
-@click.option("--here", is_flag=True, help="Probe this machine's Python instead of an image.")
-@click.option("--spec", type=click.Path(path_type=Path), help="Hold the image against this spec.")
-@ENGINE
-@HOST
-@REQUIRE
-@SMOKE_FORMAT
-@PROGRESS
-@QUIET
-def smoke_command(
-    image: str | None, spec: Path | None, engine: str, host: str | None, require: tuple[str, ...], form: str,
-    progress: str, *, here: bool, quiet: bool,
-) -> None:  # fmt: skip
-    """Smoke-test an image: its files, its imports, a GPU where there is one, your commands."""
-    from gpuimage import Expectation, expectation, lock_beside, plan, select_engine, smoke, smoke_here
-    from gpuimage.reporters.progress import progress_display
-    from gpuimage.reporters.results import SMOKE_REPORTERS
-
-    if here == bool(image):
-        raise click.UsageError("Name an image, or give --here to probe this machine.")
-    wanted = Expectation(require=frozenset(require))
-    if spec is not None:
-        file = single(spec)
-        wanted = expectation(plan(file, lock_beside(file)), require=frozenset(require))
-    chosen = None if here else select_engine(engine, host=host)
-    with progress_display("quiet" if quiet else progress, image or "this machine") as display:
-        display.stage("smoke")
-        if chosen is None:
-            report = smoke_here(wanted, display.verdict)
-        else:
-            report = smoke(chosen, str(image), wanted, display.verdict)
-    click.echo(SMOKE_REPORTERS[form](report), nl=False)
-    sys.exit(0 if report.passed else 1)
 
 
 @click.command("schema")

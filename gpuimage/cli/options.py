@@ -55,6 +55,13 @@ def note_age() -> None:
 
 
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+REQUIRE = click.option(
+    "--require",
+    multiple=True,
+    type=click.Choice(["gpu"]),
+    help="Fail where this is missing instead of skipping.",
+)
+SMOKE_FORMAT = form_option("Form of the report.", "text", "json", "junit", "markdown")
 
 
 def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:

@@ -5,16 +5,20 @@ One function, so that the command line and a program get the same steps in the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from gpuimage.engine import BuildEvent, BuildRequest, Engine, ImageInfo, check_disk, select_engine
 from gpuimage.errors import BuildError, Location, SpecError
+from gpuimage.growth import DEFAULT_LIMIT, Baseline, Growth, GrowthLimit, growth
+from gpuimage.inspect import WheelInfo
 from gpuimage.plan import LockPolicy, Plan, prepare
 from gpuimage.render import Rendered, render
-from gpuimage.smoke import Expectation, SmokeReport, Verdict, smoke
+from gpuimage.smoke import Expectation, Measure, SmokeReport, Verdict, measure, smoke
 from gpuimage.spec import SpecFile
 
 _CA = ".gpuimage-ca.pem"
@@ -48,7 +52,10 @@ class _Silent:
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """What a build may change without touching the spec; `mirrors` and `ca` add to those of the spec."""
+    """What a build may change without touching the spec; `mirrors` and `ca` add to those of the spec.
+
+    With a `baseline`, an image that grew by more than `max_growth` has not passed.
+    """
 
     policy: LockPolicy = "update"
     tags: tuple[str, ...] = ()
@@ -60,11 +67,13 @@ class BuildOptions:
     no_cache: bool = False
     smoke: bool = True
     require: frozenset[str] = frozenset()
+    baseline: Baseline | None = None
+    max_growth: GrowthLimit = DEFAULT_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """A built image: its plan, what the engine says of it, and the smoke report (None where not asked)."""
+    """A built image: its plan, what the engine says of it, the smoke report and the growth (None where not asked)."""
 
     plan: Plan
     image: ImageInfo
@@ -72,11 +81,47 @@ class BuildResult:
     tags: tuple[str, ...]
     report: SmokeReport | None
     digests: Mapping[str, str] = field(default_factory=dict)
+    growth: Growth | None = None
+
+    @property
+    def wheels(self) -> tuple[WheelInfo, ...] | None:
+        """The distributions found in the image, None where the smoke test did not read its files."""
+        return self.report.wheels if self.report else None
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """Image, layers and wheels against the budgets of the spec, also where no smoke test was asked for."""
+        return measure(self.image, self.wheels, expectation(self.plan))
 
     @property
     def passed(self) -> bool:
-        """Whether nothing failed."""
-        return self.report is None or self.report.passed
+        """Whether no probe failed, every budget holds, and the image did not grow too much."""
+        smoked = self.report is None or self.report.passed
+        grown = self.growth is not None and self.growth.exceeded
+        return smoked and not grown and all(one.status != "failed" for one in self.measures)
+
+
+@dataclass(slots=True)
+class Course:
+    """How far a build has come: filled in by `build` step by step, so that one that fails can be reported.
+
+    `seconds` holds the wall time of each stage that began.
+    """
+
+    plan: Plan | None = None
+    rendered: Rendered | None = None
+    result: BuildResult | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str, display: Display) -> Iterator[None]:
+        """Announce a stage and take its time."""
+        display.stage(name)
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = time.monotonic() - began
 
 
 def build(
@@ -84,11 +129,13 @@ def build(
     engine: Engine | None = None,
     options: BuildOptions | None = None,
     display: Display | None = None,
+    course: Course | None = None,
 ) -> BuildResult:
     """Build and prove the image of a spec, with the engine that `select_engine` finds where none is given.
 
     PlanError and SpecError (2) before anything is built; UnavailableError (3) where the engine, a registry or an
-    index does not answer or the disk is too small; BuildError (4) with the failing step and its spec key.
+    index does not answer or the disk is too small; BuildError (4) with the failing step and its spec key. What
+    there is by then stands in `course`.
 
         >>> from gpuimage import build, load_spec
         >>> result = build(load_spec("spec.yaml"))
@@ -100,27 +147,36 @@ def build(
     engine = engine or select_engine()
     options = options or BuildOptions()
     display = display or _Silent()
-    display.stage("plan")
-    plan = prepare(file, options.policy)
-    predicted = plan.predicted_bytes
-    health = engine.health()
-    if predicted:
-        check_disk(health, predicted[1])
-    rendered, request = _request(file, plan, options)
-    display.stage("build")
-    try:
-        image = engine.build(request, display.event)
-    except BuildError as error:
-        raise _located(error, file, rendered) from error
-    report = None
+    course = course or Course()
+    with course.stage("plan", display):
+        plan = course.plan = prepare(file, options.policy)
+        if plan.predicted_bytes:
+            check_disk(engine.health(), plan.predicted_bytes[1])
+        rendered, request = _request(file, plan, options)
+        course.rendered = rendered
+    with course.stage("build", display):
+        try:
+            image = engine.build(request, display.event)
+        except BuildError as error:
+            raise _located(error, file, rendered) from error
+    result = course.result = _weighed(BuildResult(plan, image, engine.name, request.tags, None), options)
     if options.smoke:
-        display.stage("smoke")
-        report = smoke(engine, request.tags[0], expectation(plan, require=options.require), display.verdict)
-    result = BuildResult(plan, image, engine.name, request.tags, report)
+        with course.stage("smoke", display):
+            wanted = expectation(plan, require=options.require)
+            report = smoke(engine, request.tags[0], wanted, display.verdict)
+        result = course.result = _weighed(replace(result, report=report), options)
     if options.push and result.passed:
-        display.stage("push")
-        return replace(result, digests={tag: engine.push(tag, display.event) for tag in request.tags})
+        with course.stage("push", display):
+            digests = {tag: engine.push(tag, display.event) for tag in request.tags}
+        result = course.result = replace(result, digests=digests)
     return result
+
+
+def _weighed(result: BuildResult, options: BuildOptions) -> BuildResult:
+    """The result beside its baseline, where there is one."""
+    if options.baseline is None:
+        return result
+    return replace(result, growth=growth(options.baseline, result.image, result.wheels, options.max_growth))
 
 
 def expectation(plan: Plan, *, require: frozenset[str] = frozenset()) -> Expectation:

@@ -14,3 +14,8 @@ def size(value: int) -> str:
 def span(low: int, high: int) -> str:
     """A range of bytes, or one number where both are the same."""
     return size(low) if low == high else f"{size(low)} to {size(high)}"
+
+
+def signed(value: int) -> str:
+    """A difference of bytes, with its sign: `+12 MB`."""
+    return f"{'+' if value >= 0 else '-'}{size(abs(value))}"

@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -17,9 +17,13 @@ from gpuimage import cli
 from tests import lab as lab_module
 from tests.lab import Lab, LabError, daemon, packages, podman
 from tests.lab.home import Home, Use
+from tests.lab.shell import which
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+
     from gpuimage.engine import Engine
+    from tests.pages import ShowPage
 
 # What on a developer's or a CI machine would change what the tests see.
 _SCRUBBED = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM_PROGRAM", "DOCKER_HOST", "DOCKER_CONTEXT")
@@ -155,3 +159,60 @@ def podman_engine(lab: Lab, _podman_tools: None) -> Engine:
 def buildah_engine(lab: Lab, _podman_tools: None) -> Engine:
     """Return buildah, on storage of the lab's own."""
     return _engine("buildah")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Return the path of Debian's Chromium, which is installed on first use."""
+    try:
+        packages.ensure(packages.PAGE_TOOLS)
+    except LabError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no Chromium, and this run requires one: {error}", pytrace=False)
+        pytest.skip(f"no Chromium: {error}")
+    return str(which("chromium"))
+
+
+# Of one module alone: while Playwright runs, nothing else in this thread may start an event loop.
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """Return a browser."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # most runs need none
+
+    from tests.pages import QUIET  # noqa: PLC0415
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=QUIET)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def show_page(browser: Browser, tmp_path: Path) -> Iterator[ShowPage]:
+    """Return what opens a page; at the end no page may have complained, or asked for anything but itself."""
+    complaints: list[str] = []
+    asked: list[str] = []
+    opened: list[BrowserContext] = []
+
+    def listen(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            complaints.append(message.text)
+
+    def show(html: str, **options: Any) -> Page:
+        file = tmp_path / f"{len(opened)}.html"
+        file.write_text(html, encoding="utf-8")
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        opened.append(context)
+        page = context.new_page()
+        page.on("console", listen)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(file.as_uri())
+        page.wait_for_selector("[data-done]", state="attached")
+        return page
+
+    yield show
+    expected = [(tmp_path / f"{number}.html").as_uri() for number in range(len(opened))]
+    for context in opened:
+        context.close()
+    assert (complaints, asked) == ([], expected)

@@ -24,9 +24,9 @@ ROWS = (
     {"render", "inspect", "finding"},
     {"rules"},
     {"lint", "engine"},
-    {"smoke"},
+    {"smoke", "growth"},
     {"build", "verify", "examine", "doctor", "init"},
-    {"explain"},
+    {"explain", "report"},
     {"reporters"},
     {"cli"},
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page
 
 from gpuimage.arch import ComputeCapability
 from gpuimage.examine import Examination, inspect
@@ -21,14 +21,8 @@ from gpuimage.units import size
 from tests.elves import elf
 from tests.fatbins import container, entry, library
 from tests.images import Files, saved, tar
-from tests.lab import LabError, packages
-from tests.lab.shell import which
+from tests.pages import CONTRAST, ShowPage
 
-# Playwright brings no browser here: its package speaks to Debian's, and watches console and requests.
-QUIET = (
-    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
-    "--no-first-run"
-).split()
 SITE = "usr/lib/python3/site-packages"
 TARGETS = (ComputeCapability(8, 6), ComputeCapability(12, 0))
 
@@ -38,55 +32,9 @@ Show = Callable[..., Page]
 # --- a browser, and things to look at --------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    try:
-        packages.ensure(packages.PAGE_TOOLS)
-    except LabError as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no Chromium, and this run requires one: {error}", pytrace=False)
-        pytest.skip(f"no Chromium: {error}")
-    return str(which("chromium"))
-
-
-# Of this module alone: while Playwright runs, nothing else in this thread may start an event loop.
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=QUIET)
-        yield started
-        started.close()
-
-
 @pytest.fixture
-def show(browser: Browser, tmp_path: Path) -> Iterator[Show]:
-    """Return what opens a page; at the end no page may have complained, or asked for anything but itself."""
-    complaints: list[str] = []
-    asked: list[str] = []
-    opened: list[BrowserContext] = []
-
-    def listen(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
-            complaints.append(message.text)
-
-    def show(found: Examination, **options: Any) -> Page:
-        file = tmp_path / f"{len(opened)}.html"
-        file.write_text(inspect_html(found), encoding="utf-8")
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        opened.append(context)
-        page = context.new_page()
-        page.on("console", listen)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(file.as_uri())
-        page.wait_for_selector("[data-done]", state="attached")
-        return page
-
-    yield show
-    expected = [(tmp_path / f"{number}.html").as_uri() for number in range(len(opened))]
-    for context in opened:
-        context.close()
-    assert (complaints, asked) == ([], expected)
+def show(show_page: ShowPage) -> Show:
+    return lambda found, **options: show_page(inspect_html(found), **options)
 
 
 def wheel(name: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -487,31 +435,6 @@ def test_even_a_script_on_the_page_could_ask_for_nothing(
 
 
 # --- for everybody -----------------------------------------------------------------------------------------------
-
-# The lowest contrast of any text on the page with what is behind it, by WCAG's formula, and that text.
-CONTRAST = """() => {
-  const pen = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
-  const over = (colours) => {  // painted one above the other
-    pen.clearRect(0, 0, 1, 1);
-    for (const colour of colours) { pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1); }
-    return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
-  };
-  const light = (rgb) => rgb.map((one) => one / 255).map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, one, at) => sum + one * [0.2126, 0.7152, 0.0722][at], 0);
-  let worst = [21, ""], seen = 0;
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    const holder = walker.currentNode.parentElement;
-    if (!walker.currentNode.data.trim() || !holder.checkVisibility() || holder.closest(".unseen")) continue;
-    const behind = [];
-    for (let one = holder; one; one = one.parentElement) behind.unshift(getComputedStyle(one).backgroundColor);
-    const [a, b] = [light(over(behind)), light(over([...behind, getComputedStyle(holder).color]))];
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    seen++;
-    if (ratio < worst[0]) worst = [ratio, `${holder.className} ${walker.currentNode.data}`];
-  }
-  return [...worst, seen];
-}"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -21,9 +21,11 @@ from gpuimage.cli.options import (
     single,
     variants_of,
 )
+from gpuimage.cli.report import Outputs, baseline_of, growth_limit, report_options
 
 if TYPE_CHECKING:
     from gpuimage import LockPolicy
+    from gpuimage.report import BuildReport
 
 SPEC = click.argument("spec", type=click.Path(path_type=Path))
 
@@ -119,33 +121,42 @@ def render_command(spec: Path, output: Path | None, *, check: bool) -> None:
 @click.option("--frozen", "policy", flag_value="frozen", help="Take the lock as it is, unchecked.")
 @click.option("--no-smoke", is_flag=True, help="Do not smoke-test the image.")
 @REQUIRE
+@report_options
 @SMOKE_FORMAT
 @PROGRESS
 @QUIET
 def build_command(
     spec: Path, engine: str, host: str | None, tags: tuple[str, ...], build_args: tuple[str, ...], mirrors: tuple[str, ...],
-    ca: Path | None, network: str | None, policy: str | None, require: tuple[str, ...], form: str, progress: str,
-    *, push: bool, no_cache: bool, no_smoke: bool, quiet: bool,
+    ca: Path | None, network: str | None, policy: str | None, require: tuple[str, ...], directory: Path | None,
+    baseline: Path | None, max_growth: str | None, form: str, progress: str,
+    *, push: bool, no_cache: bool, no_smoke: bool, summary: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Plan, render, build and smoke-test; write the report to standard output."""
-    from gpuimage import BuildOptions, build, select_engine
+    from gpuimage import BuildOptions, select_engine
+    from gpuimage.report import report_build
     from gpuimage.reporters.progress import progress_display
     from gpuimage.reporters.results import BUILD_REPORTERS
 
     note_age()
-    chosen = select_engine(engine, host=host)
-    passed = True
-    for file in variants_of(spec):
-        options = BuildOptions(
+    limit = growth_limit(max_growth, baseline)
+    options = [
+        (file, BuildOptions(
             policy=_policy(policy), tags=tags, push=push, build_args=pairs(build_args, "--build-arg"),
             mirrors=pairs(mirrors, "--mirror"), ca=ca, network=network, no_cache=no_cache, smoke=not no_smoke,
-            require=frozenset(require),
-        )  # fmt: skip
+            require=frozenset(require), baseline=baseline_of(baseline, file), max_growth=limit,
+        )) for file in variants_of(spec)
+    ]  # fmt: skip
+    outputs = Outputs(directory, summary=summary)
+    chosen = select_engine(engine, host=host)
+    reports: list[BuildReport] = []
+    for file, wanted in options:
         with progress_display("quiet" if quiet else progress, str(file.spec.image)) as display:
-            result = build(file, chosen, options, display)
-        click.echo(BUILD_REPORTERS[form](result), nl=False)
-        passed = passed and result.passed
-    sys.exit(0 if passed else 1)
+            reports.append(report_build(file, chosen, wanted, display))
+        if reports[-1].failure:
+            break
+        click.echo(BUILD_REPORTERS[form](reports[-1]), nl=False)
+    outputs.write(reports, [str(file.spec.image) for file, _ in options[len(reports) :]])
+    sys.exit(0 if all(report.passed for report in reports) else 1)
 
 
 @click.command("schema")

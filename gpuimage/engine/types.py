@@ -8,6 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
+from gpuimage.patterns import pattern
+
+# BuildKit writes `RUN |1 A=b /bin/sh -c … # buildkit`, others `/bin/sh -c …` and `/bin/sh -c #(nop) COPY …`.
+_RECORDED = pattern(
+    r"(?:RUN )?(?:\|\d+ .*? )?/\S*sh(?: -o \w+| -\w+)*? -\w*c (?P<nop>#\(nop\) )?(?P<text>.*)"
+)
+
 Trouble = Literal["absent", "stopped", "forbidden", "silent", "old", "broken"]
 """Why an engine does not serve: it is not there; nobody listens on its socket; this user may not use it; it does not
 answer in time, or not sensibly; it builds without BuildKit; its own command fails."""
@@ -107,6 +114,15 @@ class LayerInfo:
 
     created_by: str
     bytes: int
+
+    @property
+    def instruction(self) -> str:
+        """The same on one line, without the shell and the build arguments that engines write before it."""
+        line = " ".join(self.created_by.split()).removesuffix("# buildkit").rstrip()
+        match = _RECORDED.fullmatch(line)
+        if match:
+            line = match["text"] if match["nop"] else f"RUN {match['text']}"
+        return line or "(no instruction is recorded)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,87 +1,68 @@
-"""A finished build for people: the image, its layers and wheels against prediction and budget, the smoke report."""
+"""A build for people: the image, its layers and wheels against prediction, budget and baseline, the smoke report."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 
 from gpuimage.build import BuildResult
-from gpuimage.engine import LayerInfo
+from gpuimage.growth import Growth
+from gpuimage.report import BuildReport
+from gpuimage.reporters.build_words import (
+    against,
+    changes,
+    cut,
+    headline,
+    since,
+    unsmoked,
+    wheel_rows,
+)
 from gpuimage.reporters.smoke_text import verdict_lines
-from gpuimage.units import size, span
+from gpuimage.reporters.visible import visible
+from gpuimage.units import signed, size
 
-# BuildKit writes `RUN |1 A=b /bin/sh -c … # buildkit`, others `/bin/sh -c …` and `/bin/sh -c #(nop) COPY …`.
-_RECORDED = re.compile(r"(?:RUN )?(?:\|\d+ .*?)?(?:/bin/sh -c )(?P<nop>#\(nop\) )?(?P<text>.*)")
-
-_SHOWN = 12
-"""Wheels that are named one by one; a torch image holds sixty."""
+_SHOWN = 12  # changes that are named one by one
 
 
-def build_text(result: BuildResult) -> str:
-    """The result as text, ending in a line break."""
-    width = max(len(label) for label, _ in summary(result))
-    lines = [f"{label:<{width}}  {text}" for label, text in summary(result)]
-    lines += [
-        "",
-        "layers",
-        *(f"  {size(layer.bytes):>9}  {instruction(layer)}" for layer in result.image.layers),
-    ]
-    wheels = wheel_rows(result)
-    if wheels:
+def build_text(report: BuildReport) -> str:
+    """The report as text, ending in a line break."""
+    result = report.result
+    if result is None:
+        return f"image   {report.name}\n\n{visible(headline(report))}\n"
+    width = max(len(label) for label, _ in _summary(result))
+    lines = [f"{label:<{width}}  {text}" for label, text in _summary(result)]
+    lines += ["", "layers"]
+    lines += [f"  {size(layer.bytes):>9}  {cut(layer.instruction)}" for layer in result.image.layers]
+    if rows := wheel_rows(result):
         lines += ["", "wheels, on disk (predicted)"]
-        lines += [f"  {actual:>9}  ({predicted})  {name}" for actual, predicted, name in wheels]
+        lines += [f"  {actual:>9}  ({predicted})  {name}" for actual, predicted, name in rows]
+    lines += _changes(result.growth) if result.growth else []
     lines += ["", *(verdict_lines(result.report) if result.report else ["built, not smoke-tested"])]
-    return "\n".join(lines) + "\n"
+    lines += [f"FAILED: {reason}" for reason in unsmoked(result)]
+    lines += [f"FAILED: {report.failure.what}"] if report.failure else []
+    return "\n".join(map(visible, lines)) + "\n"
 
 
-def summary(result: BuildResult) -> list[tuple[str, str]]:
-    """What was built, as (label, text) rows."""
-    predicted = result.plan.predicted_bytes
-    unknown = sum(part.low is None for part in result.plan.parts)
-    against = [f"predicted {span(*predicted)}"] if predicted else []
-    against += (
-        [f"without {unknown} part{'s' if unknown > 1 else ''} not known"] if predicted and unknown else []
-    )
-    budget = result.plan.spec.spec.budget.image
-    against += [f"budget {size(budget)}"] if budget is not None else []
+def _summary(result: BuildResult) -> list[tuple[str, str]]:
     return [
         ("image", ", ".join(result.tags)),
         ("id", result.image.id),
         ("engine", result.engine),
-        ("size", size(result.image.size) + (f" ({', '.join(against)})" if against else "")),
+        ("size", against(result)),
+        *([("growth", since(result.growth))] if result.growth else []),
         *(("pushed", f"{tag} {digest}") for tag, digest in result.digests.items()),
     ]
 
 
-def wheel_rows(result: BuildResult) -> list[tuple[str, str, str]]:
-    """The largest wheels as (bytes on disk, bytes predicted by the lock, name and version), the rest as one row."""
-    # A distribution package of the base has no RECORD, so nothing is known of its bytes: its layer counts them.
-    found = [wheel for wheel in (result.report.wheels if result.report else ()) if wheel.bytes]
-    wheels = sorted(found, key=lambda wheel: -wheel.bytes)
-    lock = result.plan.lock
-    predicted = {package.name: package.installed_bytes for package in lock.packages} if lock else {}
-    rows = []
-    for wheel in wheels[:_SHOWN]:
-        expected = predicted.get(wheel.name)
-        rows.append(
-            (
-                size(wheel.bytes),
-                "not known" if expected is None else size(expected),
-                f"{wheel.name} {wheel.version}",
-            )
-        )
-    rest = wheels[_SHOWN:]
-    if rest:
-        known = [predicted.get(wheel.name) for wheel in rest]
-        total = "not known" if None in known else size(sum(value or 0 for value in known))
-        rows.append((size(sum(wheel.bytes for wheel in rest)), total, f"{len(rest)} smaller wheels"))
-    return rows
-
-
-def instruction(layer: LayerInfo) -> str:
-    """The instruction that made a layer, on one line, without what engines put around it."""
-    line = " ".join(layer.created_by.split()).removesuffix("# buildkit").rstrip()
-    match = _RECORDED.fullmatch(line)
-    if match:
-        line = match["text"] if match["nop"] else f"RUN {match['text']}"
-    line = line or "(no instruction is recorded)"
-    return line if len(line) <= 90 else line[:89] + "…"
+def _changes(found: Growth) -> Sequence[str]:
+    lines = ["", f"since {found.baseline.image} ({size(found.before)})"]
+    rows = changes(found)
+    for one in rows[:_SHOWN]:
+        why = f"  {one.because}" if one.because else ""
+        lines.append(f"  {signed(one.grown):>9}  {cut(one.name)} ({one.kind}){cut(why)}")
+    if len(rows) > _SHOWN:
+        lines.append(f"  … and {len(rows) - _SHOWN} more (--format json has all)")
+    if not rows:
+        lines.append("  no layer and no wheel changed")
+    if found.wheels is None:
+        lines.append("  wheels: not known, because they were not measured on both sides")
+    return lines

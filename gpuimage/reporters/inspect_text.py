@@ -18,7 +18,7 @@ from gpuimage.inspect import (
 from gpuimage.reporters.smoke_text import SIGNS
 from gpuimage.reporters.visible import visible
 from gpuimage.reporters.wrapped import WIDTH, wrapped
-from gpuimage.units import size
+from gpuimage.units import signed, size
 
 _ROWS = 10
 _LEAST = 10**6  # bytes worth a line
@@ -51,7 +51,7 @@ def compare_text(made: Comparison, before: Examination, after: Examination) -> s
         if changes:
             lines += ["", title]
             lines += [
-                f"  {_signed(one.grown):>10}  {one.name if one.kind != 'wheel' else f'{one.name} (wheel)'}"
+                f"  {signed(one.grown):>10}  {one.name if one.kind != 'wheel' else f'{one.name} (wheel)'}"
                 + (f"  {one.because}" if one.because else "")
                 for one in changes[:_ROWS]
             ]
@@ -64,11 +64,7 @@ def compare_text(made: Comparison, before: Examination, after: Examination) -> s
 
 
 def _grown(what: str, before: int, after: int) -> str:
-    return f"{what}: {size(before)} to {size(after)} ({_signed(after - before)})"
-
-
-def _signed(value: int) -> str:
-    return f"{'+' if value >= 0 else '-'}{size(abs(value))}"
+    return f"{what}: {size(before)} to {size(after)} ({signed(after - before)})"
 
 
 def _head(found: Examination) -> list[str]:

@@ -42,11 +42,12 @@ def _file(file: FileReport) -> dict[str, Any]:
             "image_low": waste.image_low,
             "image_high": waste.image_high,
         },
-        "findings": [_finding(file.source, finding) for finding in file.findings],
+        "findings": [finding_json(file.source, finding) for finding in file.findings],
     }
 
 
-def _finding(source: Source, finding: Finding) -> dict[str, Any]:
+def finding_json(source: Source, finding: Finding) -> dict[str, Any]:
+    """One finding as plain values."""
     hit = finding.hit
     fix = hit.fix
     return {

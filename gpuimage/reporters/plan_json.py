@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from typing import Any
 
 from gpuimage import __version__, tables
 from gpuimage.plan import Plan
@@ -11,9 +12,14 @@ from gpuimage.plan import Plan
 
 def plan_json(plan: Plan) -> str:
     """The plan as one JSON document, ending in a line break."""
+    return json.dumps(document(plan), indent=2, ensure_ascii=False) + "\n"
+
+
+def document(plan: Plan) -> dict[str, Any]:
+    """The plan as plain values; sizes are bytes."""
     spec = plan.spec.spec
     predicted = plan.predicted_bytes
-    document = {
+    return {
         "gpuimage": __version__,
         "data": tables.edition(),
         "spec": {"path": str(plan.spec.path), "sha256": plan.spec.digest},
@@ -55,4 +61,3 @@ def plan_json(plan: Plan) -> str:
             for p in plan.lock.packages
         ],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gpuimage.build import BuildResult
 from gpuimage.plan import Plan
+from gpuimage.report import BuildReport
 from gpuimage.reporters.build_json import build_json
+from gpuimage.reporters.build_markdown import build_markdown
 from gpuimage.reporters.build_text import build_text
 from gpuimage.reporters.junit import build_junit, smoke_junit
-from gpuimage.reporters.markdown import build_markdown, smoke_markdown
 from gpuimage.reporters.plan_json import plan_json
 from gpuimage.reporters.plan_text import plan_text
 from gpuimage.reporters.smoke_json import smoke_json
+from gpuimage.reporters.smoke_markdown import smoke_markdown
 from gpuimage.reporters.smoke_text import smoke_text
 from gpuimage.smoke import SmokeReport
 
@@ -25,7 +26,7 @@ SMOKE_REPORTERS: Mapping[str, Callable[[SmokeReport], str]] = {
     "markdown": smoke_markdown,
 }
 
-BUILD_REPORTERS: Mapping[str, Callable[[BuildResult], str]] = {
+BUILD_REPORTERS: Mapping[str, Callable[[BuildReport], str]] = {
     "text": build_text,
     "json": build_json,
     "junit": build_junit,

@@ -27,7 +27,9 @@ def document(report: SmokeReport) -> dict[str, object]:
         "verdicts": [
             {**asdict(verdict), "seconds": round(verdict.seconds, 3)} for verdict in report.verdicts
         ],
-        "wheels": [
+        "wheels": None
+        if report.wheels is None
+        else [
             {"name": wheel.name, "version": wheel.version, "bytes": wheel.bytes} for wheel in report.wheels
         ],
     }

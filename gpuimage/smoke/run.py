@@ -66,7 +66,7 @@ def smoke(
     else:
         line = _probe(place, python, expectation, told)
     _commands(place, expectation, told)
-    wheels = inspection.wheels if inspection else ()
+    wheels = inspection.wheels if inspection else None
     return SmokeReport(image, engine.name, tuple(told.verdicts), line, wheels)
 
 

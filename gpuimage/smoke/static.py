@@ -11,6 +11,7 @@ from functools import cached_property
 
 from gpuimage.engine import ImageInfo
 from gpuimage.inspect import Closure, Inspection, closure, coverage, shares
+from gpuimage.smoke.measure import measure
 from gpuimage.smoke.verdict import Expectation, Status, Verdict
 from gpuimage.tables import dlopen_families
 from gpuimage.units import size
@@ -265,33 +266,21 @@ def _one_cuda(files: _Files) -> _Answer:
 
 
 def _budget(files: _Files) -> _Answer:
-    expected, image = files.expectation, files.image
-    checks = [
-        ("image", expected.image_budget, image.size, "the image"),
-        (
-            "layer",
-            expected.layer_budget,
-            *max(((layer.bytes, layer.created_by) for layer in image.layers), default=(0, "no layer")),
-        ),
-        (
-            "wheel",
-            expected.wheel_budget,
-            *max(((w.bytes, w.name) for w in files.inspection.wheels), default=(0, "no wheel")),
-        ),
-    ]
-    limits = [(name, limit, actual, what) for name, limit, actual, what in checks if limit is not None]
-    if not limits:
+    image = files.image
+    limited = [one for one in measure(image, files.inspection.wheels, files.expectation) if one.limit]
+    if not limited:
         return "skipped", f"no budget was set; the image has {size(image.size)}", ()
     over = [
-        f"{name} budget {size(limit)}: {' '.join(what.split())[:60]} has {size(actual)}"
-        for name, limit, actual, what in limits
-        if actual > limit
+        f"{one.part} budget {size(one.limit or 0)}: {one.name[:60]} has {size(one.actual or 0)}"
+        for one in limited
+        if one.over
     ]
     if over:
-        return "failed", "; ".join(over), ()
+        evidence = tuple(f"{one.part}: {name} has {size(held)}" for one in limited for name, held in one.over)
+        return "failed", "; ".join(over), evidence
     return (
         "passed",
-        "; ".join(f"{name}: {size(actual)} of {size(limit)}" for name, limit, actual, _ in limits),
+        "; ".join(f"{one.part}: {size(one.actual or 0)} of {size(one.limit or 0)}" for one in limited),
         (),
     )
 

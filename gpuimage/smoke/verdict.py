@@ -53,14 +53,14 @@ class SmokeReport:
     """All verdicts on one image.
 
     `line` is the familiar `Torch Version: …, Is CUDA Available: …`, None without torch. `wheels` are the
-    distributions found in the image with their bytes on disk, empty where its files were not read.
+    distributions found in the image with their bytes on disk, None where its files were not read.
     """
 
     image: str
     engine: str
     verdicts: tuple[Verdict, ...]
     line: str | None = None
-    wheels: tuple[WheelInfo, ...] = ()
+    wheels: tuple[WheelInfo, ...] | None = None
 
     @property
     def passed(self) -> bool:

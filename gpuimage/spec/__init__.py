@@ -67,12 +67,14 @@ class SpecFile:
     """A spec with its file; `digest` is the sha256 of all of it but `build`, which changes no image.
 
     In hexadecimal, of the canonical JSON of the decoded spec: defaults count, order and comments do not.
+    `variant` names a combination of the matrix ("cu126-py312"), and is empty for a spec without one.
     """
 
     path: Path
     spec: Spec
     digest: str
     document: Document | None = field(default=None, repr=False, compare=False)
+    variant: str = ""
 
     @property
     def directory(self) -> Path:
@@ -165,7 +167,8 @@ def spec_default(path: KeyPath) -> object:
 
 def _variant(file: SpecFile, cell: tuple[tuple[str, str, int, str], ...]) -> SpecFile:
     image = file.spec.image
-    tag = "-".join([*([image.tag] if image.tag else []), *(label for _, label, _, _ in cell)])
+    variant = "-".join(label for _, label, _, _ in cell)
+    tag = f"{image.tag}-{variant}" if image.tag else variant
     values = {name: value for name, _, _, value in cell}
     spec = msgspec.structs.replace(
         file.spec, image=msgspec.structs.replace(image, tag=tag), matrix=None, **values
@@ -177,7 +180,7 @@ def _variant(file: SpecFile, cell: tuple[tuple[str, str, int, str], ...]) -> Spe
             (name,): marks[("matrix", name, n)] for name, _, n, _ in cell if ("matrix", name, n) in marks
         }
         document = replace(document, values=marks)
-    return SpecFile(file.path, spec, _digest(spec), document)
+    return SpecFile(file.path, spec, _digest(spec), document, variant)
 
 
 def _digits(version: str) -> str:

@@ -1,248 +1,3 @@
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>gpuimage inspect</title>
-<style>
-:root {
-  color-scheme: light dark;
-  --page: light-dark(#f6f7f9, #0f1215);
-  --surface: light-dark(#ffffff, #171b20);
-  --raised: light-dark(#eef1f4, #21272e);
-  --line: light-dark(#dde2e8, #2c333b);
-  --ink: light-dark(#1a2028, #e4e8ed);
-  --muted: light-dark(#566170, #9ba6b3);
-  --accent: light-dark(#0b62b8, #6bb0f5);
-  --error: light-dark(#b3231a, #ff9a90);
-  --warning: light-dark(#8a5200, #f0b455);
-  --note: light-dark(#3d5a80, #9dbbe0);
-  --passed: light-dark(#1c6b3c, #74cf97);
-  /* Classes of bytes: told apart by lightness and hatching too, not by hue alone. */
-  --c-needed: light-dark(#2b6cb0, #4a8fd6);
-  --c-unneeded: light-dark(#eebd7a, #b57f3c);
-  --c-cubin: light-dark(#2b6cb0, #4a8fd6);
-  --c-ptx: light-dark(#eebd7a, #d9a868);
-  --c-lto-ir: light-dark(#7d4f9a, #b48ad0);
-  --c-other: light-dark(#1d7f6d, #55b9a4);
-  --c-host: light-dark(#98a3b1, #626d7a);
-  --c-plain: light-dark(#d3d9e0, #38414b);
-  --c-files: light-dark(#dfe3e8, #2c343c);
-  --c-hidden: light-dark(#5d5158, #8d7f86);
-  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
-  background: var(--page);
-  color: var(--ink);
-  -webkit-text-size-adjust: 100%;
-}
-:root[data-theme=light] { color-scheme: light }
-:root[data-theme=dark] { color-scheme: dark }
-*, ::before, ::after { box-sizing: border-box }
-[hidden] { display: none !important }
-body { margin: 0 }
-header, .sections, main, footer { max-width: 1240px; margin: 0 auto; padding: 0 24px }
-h1, h2, p, dl, dd, ul, ol { margin: 0; padding: 0 }
-ul, ol { list-style: none }
-button, input { font: inherit; color: inherit }
-button { cursor: pointer }
-:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 4px }
-.quiet { color: var(--muted); font-size: 13.5px }
-.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
-.name { overflow-wrap: anywhere; unicode-bidi: isolate }
-.skip { position: absolute; left: 16px; top: -60px; padding: 8px 14px; background: var(--surface); color: var(--accent); z-index: 9 }
-.skip:focus { top: 8px }
-
-header { padding-top: 28px }
-.top { display: flex; gap: 16px; align-items: flex-start; justify-content: space-between }
-h1 { font-size: 24px; line-height: 1.25; font-weight: 650; letter-spacing: -.01em }
-.button { border: 1px solid var(--line); background: var(--surface); border-radius: 6px; padding: 5px 12px; white-space: nowrap; font-size: 13.5px }
-.button:hover { background: var(--raised) }
-.verdict { display: flex; gap: 12px; align-items: center; margin-top: 18px; padding: 13px 16px; background: var(--surface); border: 1px solid var(--line); border-left: 5px solid var(--tone); border-radius: 8px; font-size: 17px; font-weight: 550 }
-.error { --tone: var(--error) } .warning { --tone: var(--warning) } .note { --tone: var(--note) } .passed { --tone: var(--passed) }
-.sign { flex: none; width: 22px; height: 22px; border-radius: 50%; display: grid; place-items: center; background: var(--tone); color: var(--surface); font-size: 13px; font-weight: 700; line-height: 1 }
-.numbers { display: grid; grid-template-columns: repeat(auto-fit, minmax(170px, 1fr)); gap: 12px; margin-top: 12px }
-.numbers div { background: var(--surface); border: 1px solid var(--line); border-radius: 8px; padding: 12px 16px; display: flex; flex-direction: column }
-.numbers dt { color: var(--muted); font-size: 13.5px }
-.numbers dd { font-size: 24px; line-height: 1.3; font-weight: 620; letter-spacing: -.01em; font-variant-numeric: tabular-nums }
-.numbers dd + dd { font-size: 13px; font-weight: 400; letter-spacing: 0; color: var(--muted) }
-nav.sections { padding-top: 16px }
-nav.sections ul { display: flex; gap: 18px; overflow-x: auto; white-space: nowrap }
-nav.sections a { display: inline-block; padding: 4px 0; color: var(--accent); text-decoration: none; font-size: 14px }
-nav.sections a:hover { text-decoration: underline }
-
-section { margin-top: 16px; padding: 18px 20px 20px; background: var(--surface); border: 1px solid var(--line); border-radius: 8px; min-width: 0 }
-section > .top { align-items: flex-end; flex-wrap: wrap; margin-bottom: 12px }
-h2 { font-size: 17px; font-weight: 650; line-height: 1.35 }
-h2 .quiet { font-weight: 400; margin-left: 6px }
-#problems { border-color: var(--tone); border-left-width: 5px }
-.chips { display: flex; flex-wrap: wrap; gap: 6px }
-.chips button { display: inline-flex; gap: 7px; align-items: center; border: 1px solid var(--line); background: none; border-radius: 16px; padding: 3px 12px; font-size: 13.5px; color: var(--muted) }
-.chips button[aria-pressed=true] { background: var(--raised); border-color: var(--muted); color: var(--ink) }
-.chips .sign { width: 15px; height: 15px; font-size: 9.5px }
-.findings li.finding { display: grid; grid-template-columns: 22px minmax(0, 1fr); gap: 2px 12px; padding: 11px 0; border-top: 1px solid var(--line) }
-.findings strong { font-weight: 600 }
-.findings .folder { margin-left: 8px }
-.findings .word { color: var(--tone); font-weight: 600; font-size: 13.5px; margin-right: 8px }
-details { margin-top: 3px; font-size: 13.5px }
-summary { cursor: pointer; color: var(--accent); width: fit-content }
-details ul { margin: 4px 0 4px 14px; color: var(--muted) }
-.more { margin-top: 10px }
-
-.crumbs { margin: 0 0 6px -5px; display: flex; flex-wrap: wrap; align-items: center; font-size: 14px; min-width: 0 }
-.crumbs li { display: flex; align-items: center; min-width: 0; max-width: 100% }
-.crumbs li + li::before { content: "›"; color: var(--muted); padding: 0 3px }
-.crumbs button { border: 0; background: none; padding: 3px 5px; color: var(--accent); border-radius: 4px; text-align: left; max-width: 32ch; overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
-.crumbs button:hover { background: var(--raised) }
-.crumbs button[aria-current] { color: var(--ink); font-weight: 600 }
-fieldset.modes { display: flex; margin: 0; padding: 2px; border: 1px solid var(--line); border-radius: 7px; background: var(--raised) }
-.modes legend { float: left; padding: 3px 8px 3px 7px; font-size: 13.5px; color: var(--muted) }
-.modes label { position: relative; padding: 3px 11px; font-size: 13.5px; border-radius: 5px; cursor: pointer }
-.modes input { position: absolute; inset: 0; opacity: 0; margin: 0; cursor: pointer }
-.modes label:has(:checked) { background: var(--surface); box-shadow: 0 0 0 1px var(--line); font-weight: 600 }
-.modes label:has(:focus-visible) { outline: 3px solid var(--accent); outline-offset: 1px }
-.map { position: relative; height: clamp(380px, 62vh, 640px); border-radius: 5px; overflow: hidden; background: var(--raised); isolation: isolate }
-.map canvas { position: absolute; inset: 0; width: 100%; height: 100% }
-.cell { position: absolute; margin: 0; padding: 0; border: 0; background: none; overflow: hidden; text-align: left; display: block; border-radius: 0 }
-.cell[data-leaf] { cursor: default }
-.cell:hover::after { content: ""; position: absolute; inset: 0; border: 2px solid var(--ink) }
-.cell:focus-visible { outline: 0; overflow: visible; z-index: 2 }
-.cell:focus-visible::after { content: ""; position: absolute; inset: 0; border: 3px solid var(--accent); box-shadow: 0 0 0 2px var(--surface), inset 0 0 0 2px var(--surface) }
-.cell.tiny:focus-visible::after { inset: -5px }
-.cell span { position: absolute; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; pointer-events: none; unicode-bidi: isolate }
-.cell .strip { left: 1px; top: 1px; right: 1px; height: 21px; padding: 0 7px; line-height: 21px; font-size: 13px; font-weight: 620; background: var(--surface); display: flex; gap: 8px }
-.cell .strip i { font-style: normal; font-weight: 400; color: var(--muted); margin-left: auto; flex: none }
-.cell .strip b { font-weight: inherit; overflow: hidden; text-overflow: ellipsis }
-.cell .chip { padding: 0 5px; line-height: 17px; font-size: 11.5px; border-radius: 3px; background: var(--surface); opacity: .93 }
-.legend { display: flex; flex-wrap: wrap; gap: 4px 6px; margin-top: 10px }
-.legend button { display: inline-flex; align-items: center; gap: 7px; border: 1px solid transparent; background: none; border-radius: 5px; padding: 2px 8px 2px 5px; font-size: 13.5px }
-.legend button:hover { background: var(--raised) }
-.legend button[aria-pressed=true] { border-color: var(--ink) }
-.swatch { width: 17px; height: 17px; border-radius: 3px; box-shadow: inset 0 0 0 1px color-mix(in srgb, var(--ink) 35%, transparent) }
-.swatch[data-hatch] { background-image: repeating-linear-gradient(var(--turn), transparent 0 3.5px, color-mix(in srgb, var(--page) 70%, transparent) 3.5px 5px) }
-.swatch[data-hatch="/"] { --turn: -45deg } .swatch[data-hatch="\\"] { --turn: 45deg } .swatch[data-hatch="-"] { --turn: 0deg }
-.tip { position: fixed; z-index: 8; max-width: min(440px, calc(100vw - 16px)); padding: 8px 12px; background: var(--surface); border: 1px solid var(--muted); border-radius: 6px; box-shadow: 0 4px 18px rgb(0 0 0 / .22); font-size: 13.5px; pointer-events: none; left: 0; top: 0 }
-.tip strong { display: block; font-weight: 620 }
-
-.scroll { overflow-x: auto; margin: 0 -20px; padding: 0 20px }
-table { border-collapse: collapse; width: 100%; font-size: 14px }
-th, td { text-align: left; vertical-align: top; padding: 7px 14px 7px 0; border-bottom: 1px solid var(--line) }
-th { padding-top: 0; white-space: nowrap; width: 1% }
-th.wide { width: auto }
-th:last-child, td:last-child { padding-right: 0 }
-tbody tr:hover { background: color-mix(in srgb, var(--raised) 55%, transparent) }
-tbody tr:last-child td { border-bottom: 0 }
-.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
-td.wide { min-width: 17rem } td.middle { min-width: 11rem }
-th button { border: 0; background: none; padding: 3px 0; font-size: 13px; font-weight: 600; color: var(--muted) }
-th button::after { content: "↕"; opacity: .45; padding-left: 4px; font-weight: 400 }
-[aria-sort] button { color: var(--ink) }
-[aria-sort] button::after { opacity: 1 } [aria-sort=ascending] button::after { content: "↑" } [aria-sort=descending] button::after { content: "↓" }
-.gauge { display: block; width: 88px; height: 3px; margin: 3px 0 0 auto; border-radius: 2px; background: linear-gradient(var(--c-needed) 0 0) 0 / var(--part) 100% no-repeat var(--raised) }
-.state { display: inline-flex; gap: 5px; white-space: nowrap; color: var(--tone); margin-right: 12px }
-.find::placeholder { color: var(--muted); opacity: 1 }
-.find { width: 250px; max-width: 100%; padding: 5px 11px; border: 1px solid var(--muted); border-radius: 6px; background: var(--page) }
-footer { padding-top: 20px; padding-bottom: 40px }
-@media (max-width: 640px) {
-  header, .sections, main, footer { padding-left: 12px; padding-right: 12px }
-  header { padding-top: 16px }
-  h1 { font-size: 19px }
-  .verdict { font-size: 15.5px }
-  .numbers { grid-template-columns: 1fr 1fr; gap: 8px }
-  .numbers div { padding: 9px 11px }
-  .numbers dd { font-size: 19px }
-  .numbers div:last-child:nth-child(odd) { grid-column: span 2 }
-  td.wide { min-width: 13rem }
-  section { padding: 14px 12px 16px }
-  .scroll { margin: 0 -12px; padding: 0 12px }
-  .map { height: 74vh; min-height: 380px }
-}
-</style>
-</head>
-<body>
-<a class="skip" href="#main">Skip to the results</a>
-<header>
-  <div class="top">
-    <div><p class="quiet">gpuimage inspect</p><h1 class="name" id="target"></h1></div>
-    <button type="button" class="button" id="theme"></button>
-  </div>
-  <p class="quiet" id="about"></p>
-  <div id="verdict"></div>
-  <dl class="numbers" id="numbers"></dl>
-</header>
-<nav class="sections" aria-label="Sections"><ul id="links"></ul></nav>
-<main id="main" tabindex="-1"><noscript><section>This page needs JavaScript to show what it holds.</section></noscript></main>
-<footer class="quiet" id="footer"></footer>
-<div class="tip" id="tip" aria-hidden="true" hidden></div>
-<script type="application/json" id="document">__DOCUMENT__</script>
-<script>
-"use strict";
-const byId = id => document.getElementById(id);
-const found = JSON.parse(byId("document").textContent);
-const FIRST = 100;
-
-// --- text and elements: what comes from files reaches the page as text, with marks that hide or reorder it written out
-
-const MARKS = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\p{Surrogate}]/gu;
-const visible = value => String(value).replace(MARKS, mark => "\\u" + mark.charCodeAt(0).toString(16).padStart(4, "0"));
-
-function el(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (value !== false && value != null) made.setAttribute(key, value === true ? "" : visible(value));
-  }
-  made.append(...children.flat(Infinity).filter(child => child != null).map(child => child instanceof Node ? child : visible(child)));
-  return made;
-}
-
-function size(bytes) {  // as gpuimage.units.size
-  for (const [unit, name, digits] of [[1e9, "GB", 2], [1e6, "MB", 0], [1e3, "kB", 0]])
-    if (bytes >= unit) return `${(bytes / unit).toFixed(digits)} ${name}`;
-  return `${bytes} B`;
-}
-const number = value => value.toLocaleString("en");
-const count = (value, what, more = `${what}s`) => `${number(value)} ${value === 1 ? what : more}`;
-const sum = (list, of) => list.reduce((total, one) => total + of(one), 0);
-function share(part, whole) {
-  const percent = whole ? 100 * part / whole : 0;
-  return percent && percent < 0.1 ? "< 0.1 %" : `${percent.toFixed(percent < 99.95 ? 1 : 0)} %`;
-}
-const base = path => path.slice(path.lastIndexOf("/", path.length - 2) + 1);
-const sign = severity => el("span", {class: "sign", "aria-hidden": "true"}, {error: "✕", warning: "!", note: "i", passed: "✓"}[severity]);
-
-const folder = path => path.slice(0, path.length - base(path).length);
-const breakable = path => path.split(/(?<=\/)/).map(part => [part, el("wbr")]);
-const file = path => [el("span", {class: "name"}, base(path)), el("br"), el("span", {class: "name quiet"}, breakable(folder(path)))];
-
-// Many of a kind: the first hundred are drawn, a button draws the rest.
-function capped(list, make, what) {
-  let items = [], all = false;
-  const more = el("button", {type: "button", class: "button more", onclick: () => { all = !all; draw(); }});
-  function draw(next = items) {
-    items = next;
-    list.replaceChildren(...(all ? items : items.slice(0, FIRST)).map(make));
-    more.hidden = items.length <= FIRST;
-    more.textContent = all ? `Show the first ${FIRST}` : `Show all ${number(items.length)} ${what}`;
-  }
-  return {draw, more};
-}
-
-function section(id, title, about, tools, ...content) {
-  const heading = el("h2", {id: `${id}-title`}, title);
-  byId("main").append(el("section", {id, "aria-labelledby": heading.id},
-    el("div", {class: "top"}, el("div", {}, heading, typeof about === "string" ? el("p", {class: "quiet"}, about) : about), tools), ...content));
-  byId("links").append(el("li", {}, el("a", {href: `#${id}`}, title)));
-}
-
-// Evidence and long lists: made when somebody opens them.
-function folded(summary, lines) {
-  if (!lines.length) return null;
-  const list = el("ul"), some = capped(list, line => el("li", {class: "name"}, line), "lines");
-  return el("details", {ontoggle: () => list.firstChild || some.draw(lines)}, el("summary", {}, summary), list, some.more);
-}
-
 // --- the answer, and the numbers behind it
 
 const targets = new Intl.ListFormat("en").format(found.targets);
@@ -253,9 +8,7 @@ const needs = new Map(found.architectures.map(one => [`${one.kind} ${one.arch}`,
 // One entry for each verdict, and one for files that lack the same for the same targets.
 function findings() {
   const failed = found.promised ? "error" : "warning", groups = new Map();
-  const made = found.verdicts.map(({probe, status, reason, evidence}) => ({
-    severity: {passed: "passed", skipped: "note", failed}[status], word: {passed: "passed", skipped: "not judged", failed}[status],
-    title: probe, text: reason, lines: evidence, count: 1, folder: "", summary: count(evidence.length, "line of evidence", "lines of evidence")}));
+  const made = found.verdicts.map(one => verdict(one, failed));
   for (const library of found.libraries) {
     const alike = new Map();
     for (const {severity, target, because} of library.coverage) if (severity) {
@@ -275,36 +28,24 @@ function findings() {
     Object.assign(group, {title: alone ? base(path) : count(group.lines.length, "file"), folder: alone ? folder(path) : ""});
     made.push(alone ? {...group, lines: []} : group);
   }
-  const ranks = ["error", "warning", "note", "passed"];
-  return made.sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity));
+  return made;
 }
-const told = findings();
-const many = severity => sum(told.filter(one => one.severity === severity), one => one.count);
+const told = worstFirst(findings());
 
 function head() {
-  document.title = visible(`${base(found.target)} – gpuimage inspect`);
-  byId("target").textContent = visible(found.target);
-  const facts = [found.kind, targets ? `held against ${targets}` : "", found.driver ? `driver ${found.driver}` : ""];
-  byId("about").textContent = visible(facts.filter(Boolean).join(" · "));
-  byId("footer").textContent = visible(`Made by gpuimage ${found.gpuimage}. Sizes are bytes on disk, in decimal units. `
-    + "This page is one file: it loads nothing and sends nothing.");
-  const rest = [["warning", "warning"], ["note", "note"]].filter(([kind]) => many(kind)).map(([kind, word]) => count(many(kind), word)).join(", ");
-  const errors = many("error");
+  const rest = [["warning", "warning"], ["note", "note"]].filter(([kind]) => many(told, kind)).map(([kind, word]) => count(many(told, kind), word)).join(", ");
+  const errors = many(told, "error");
   const [tone, text] = !found.passed
     ? ["error", `Failed: ${errors ? count(errors, "error") : "there is no GPU code at all"}${rest ? `, ${rest}` : ""}`]
     : !targets && !found.promised ? ["note", "Nothing was asked of it: no GPUs to serve were named, and no spec"]
     : ["passed", `Passed${targets ? ` for ${targets}` : ""}: no errors${rest ? `, ${rest}` : ""}`];
-  byId("verdict").append(el("p", {class: `verdict ${tone}`}, sign(tone), text));
-
-  const numbers = [
+  header(found.target, [found.kind, targets ? `held against ${targets}` : "", found.driver ? `driver ${found.driver}` : ""], tone, text, [
     ["Total", size(found.bytes), count(found.files, "file")],
     found.layers.length ? ["Hidden", size(found.hidden_bytes), "overwritten or deleted later, shipped all the same"] : null,
     ["Duplicates", size(found.duplicate_bytes), "in copies of other files"],
     ["GPU code", size(code), `${share(code, found.bytes)} of the total`],
     targets ? ["GPU code not needed", size(unneeded), `${share(unneeded, code)} of the GPU code`] : null,
-  ];
-  byId("numbers").append(...numbers.filter(Boolean).map(([term, value, about]) =>
-    el("div", {}, el("dt", {}, term), el("dd", {}, value), el("dd", {}, about))));
+  ]);
 }
 
 function partial() {
@@ -313,33 +54,6 @@ function partial() {
   section("problems", "Partial answer", `${count(found.problems.length, "thing")} could not be read: what is missing here is not counted below.`, null, list, some.more);
   byId("problems").classList.add("error");
   some.draw(found.problems);
-}
-
-function verdicts() {
-  if (!told.length) return;
-  const kinds = [["error", "Errors"], ["warning", "Warnings"], ["note", "Notes"], ["passed", "Passed"]].filter(([kind]) => many(kind));
-  const wanted = new Set(kinds.map(([kind]) => kind).filter(kind => kind !== "passed" || kinds.length === 1));
-  const list = el("ul", {class: "findings"});
-  const nothing = el("p", {class: "quiet"}, "Nothing to show: choose a kind above.");
-  const some = capped(list, one => el("li", {class: `finding ${one.severity}`}, sign(one.severity), el("div", {},
-    el("span", {class: "word"}, one.word), el("strong", {class: "name"}, one.title),
-    one.folder ? el("span", {class: "name quiet folder"}, breakable(one.folder)) : null,
-    el("p", {class: "name"}, one.text), folded(one.summary, one.lines))), "findings");
-  const draw = () => {
-    const left = told.filter(one => wanted.has(one.severity));
-    some.draw(left);
-    nothing.hidden = left.length > 0;
-  };
-  const chips = el("div", {class: "chips", role: "group", "aria-label": "Show"}, kinds.map(([kind, title]) => {
-    const chip = el("button", {type: "button", class: kind, "aria-pressed": String(wanted.has(kind)), onclick: () => {
-      if (!wanted.delete(kind)) wanted.add(kind);
-      chip.setAttribute("aria-pressed", String(wanted.has(kind)));
-      draw();
-    }}, sign(kind), `${title} ${number(many(kind))}`);
-    return chip;
-  }));
-  section("findings", "Verdicts and coverage", null, chips, nothing, list, some.more);
-  draw();
 }
 
 // --- the map: every node is as large as its bytes, its parts drawn inside
@@ -409,6 +123,7 @@ function prepare(node, parent = null) {
 function treemap() {
   const root = prepare(found.tree);
   if (!root.parts.length) return;
+  document.body.append(el("div", {class: "tip", id: "tip", "aria-hidden": "true", hidden: true}));
   let now = root, mode = targets && code ? "need" : code ? "arch" : "kind", picked = null;
   while (now.parts.length === 1 && now.parts[0].parts.length) now = now.parts[0];
   let cells = [], boxes = new Map(), weights = new Map(), colours = {};
@@ -619,53 +334,9 @@ function treemap() {
   fit();
   repaint = paint;
 }
-let repaint = () => {};
 
 // --- tables
 
-// Columns: title, value to sort by, what to show (the value, where left out), and its class.
-function table(id, title, about, what, rows, columns, hay) {
-  if (!rows.length) return;
-  const body = el("tbody");
-  const some = capped(body, row => el("tr", {}, columns.map(({value, show = value, kind}) => el("td", {class: kind}, show(row)))), what);
-  let order = null, down = false, words = [];
-  const left = hay ? el("span", {class: "quiet", role: "status"}) : null;
-  const draw = () => {
-    let list = words.length ? rows.filter(row => words.every(word => hay(row).includes(word))) : rows;
-    if (left) left.textContent = words.length ? `${number(list.length)} of ${number(rows.length)}` : number(rows.length);
-    if (order) list = [...list].sort((a, b) => compare(order.value(a), order.value(b)) * (down ? -1 : 1));
-    some.draw(list);
-  };
-  const heads = columns.map(column => el("th", {scope: "col", class: column.kind}, el("button", {type: "button", onclick: () => {
-    down = order === column ? !down : column.kind?.includes("number") ?? false;
-    order = column;
-    for (const [index, one] of heads.entries()) {
-      one.removeAttribute("aria-sort");
-      if (columns[index] === column) one.setAttribute("aria-sort", down ? "descending" : "ascending");
-    }
-    draw();
-  }}, column.title)));
-  const find = hay ? el("label", {}, el("span", {class: "unseen"}, `Filter ${what}`), el("input", {class: "find", type: "search",
-    placeholder: "Name, wheel or architecture", spellcheck: "false", autocomplete: "off", oninput: event => {
-      words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
-      draw();
-    }})) : null;
-  section(id, title, about, find, el("div", {class: "scroll", role: "group", tabindex: "0", "aria-labelledby": `${id}-title`},
-    el("table", {"aria-labelledby": `${id}-title`}, el("thead", {}, el("tr", {}, heads)), body)), some.more);
-  if (left) byId(`${id}-title`).append(left);
-  draw();
-}
-const compare = (a, b) => typeof a === "number" && typeof b === "number" ? a - b : String(a ?? "").localeCompare(String(b ?? ""), "en", {numeric: true});
-
-function bytes(title, value, most) {
-  return {title, value, kind: "number", show: row => {
-    if (!most) return size(value(row));
-    const gauge = el("span", {class: "gauge"});
-    gauge.style.setProperty("--part", `${100 * value(row) / most}%`);
-    return [size(value(row)), gauge];
-  }};
-}
-const largest = (rows, value) => rows.reduce((most, row) => Math.max(most, value(row)), 0);
 const arch = row => { const [, major, minor, suffix] = /^(\d+)\.(\d+)(.?)/.exec(row.arch) || []; return major ? 100 * major + +minor + (suffix ? 0.5 : 0) : -1; };
 const cut = (rows, value, total) => {
   const held = sum(rows, value);
@@ -704,7 +375,7 @@ function tables() {
     {title: "PTX", value: row => row.ptx, show: row => row.ptx ? number(row.ptx) : "–", kind: "number"},
     {title: "Architectures", value: row => row.code.length, show: codes, kind: "middle"},
     ...targets ? [{title: "Coverage", value: row => row.coverage.map(one => one.state).sort().join(), show: covered}] : [],
-  ], row => `${row.path} ${row.wheel ?? ""} ${row.soname ?? ""} ${row.code.map(one => `${one.kind} ${one.arch}`).join(" ")}`.toLowerCase());
+  ], "Name, wheel or architecture", row => `${row.path} ${row.wheel ?? ""} ${row.soname ?? ""} ${row.code.map(one => `${one.kind} ${one.arch}`).join(" ")}`.toLowerCase());
   table("architectures", "GPU architectures", targets ? `All GPU code by compute capability, and whether ${targets} may load it.` : "All GPU code by compute capability.", "architectures", found.architectures, [
     {title: "Kind", value: row => row.kind}, {title: "Capability", value: arch, show: row => row.arch},
     ...targets ? [{title: "Needed", value: row => row.needed ? "yes" : "no", show: row => row.needed ? el("strong", {}, "yes") : el("span", {class: "quiet"}, "no")}] : [],
@@ -726,24 +397,9 @@ function tables() {
     bytes("Bytes", row => row.bytes, largest(found.hidden, row => row.bytes))]);
 }
 
-// --- light and dark
-
-function theme() {
-  const root = document.documentElement, system = matchMedia("(prefers-color-scheme: dark)"), button = byId("theme");
-  const dark = () => root.dataset.theme ? root.dataset.theme === "dark" : system.matches;
-  const say = () => button.textContent = dark() ? "Light theme" : "Dark theme";
-  const change = () => { say(); repaint(); };
-  button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; change(); });
-  system.addEventListener("change", change);
-  say();
-}
-
 theme();
 head();
 partial();
-verdicts();
+verdictList("findings", "Verdicts and coverage", told);
 treemap();
 setTimeout(() => { tables(); document.documentElement.dataset.done = ""; });  // after the first picture
-</script>
-</body>
-</html>

@@ -21,6 +21,7 @@ from gpuimage.errors import BuildError, PlanError, SpecError, UnavailableError
 from gpuimage.reporters.build_text import build_text
 from gpuimage.reporters.progress import Quiet
 from gpuimage.spec import load_spec
+from tests.conftest import Command
 from tests.lab import Lab
 from tests.lab.cuobjdump import listed
 from tests.readme import compare, shown
@@ -64,7 +65,10 @@ def test_the_quickstart_passes_and_carries_nothing_it_should_not(
     assert report is not None
     assert [v for v in report.verdicts if v.status == "failed"] == []
     if engine.name == "docker":  # each engine tells layers in its own way
-        compare(shown("### build")[0], build_text(quickstart), measured=True)
+        told = BuildReport(
+            quickstart.plan.spec, quickstart.engine, datetime.now(UTC), result=quickstart
+        )
+        compare(shown("### build")[0], build_text(told), measured=True)
     assert {v.tier for v in report.verdicts} == {"T0", "T1", "T2", "T3"}
     assert any(v.tier == "T2" and v.status == "skipped" and v.reason for v in report.verdicts)
     predicted = quickstart.plan.predicted_bytes
@@ -201,6 +205,75 @@ def test_a_budget_that_is_passed_fails_the_build_with_the_number(
         )
     finally:
         docker_engine.remove(result.tags[0])
+
+
+SMALL = 'image: example.com/gpuimage/report:1\npython: "3.13"\nwheels: [six==1.16.0{more}]\n'
+
+
+@pytest.fixture
+def report(lab: Lab, docker_engine: Engine, work: Path, command: Command) -> Iterator[Command]:
+    """Return `gpuimage build spec.yaml --report report` with further options, on the lab's engine."""
+    lab.base(PYTHON)
+    fixed = [
+        "--engine", "docker", "--host", lab.docker_host, "--network", "host", "--mirror", f"docker.io={lab.registry}",
+        *(["--ca", str(lab.ca)] if lab.ca else []), "--quiet", "--report", "report",
+    ]  # fmt: skip
+    yield lambda *more: command("build", "spec.yaml", *fixed, *more)
+    docker_engine.remove("example.com/gpuimage/report:1")
+
+
+def test_a_build_writes_its_report_and_the_next_one_is_held_against_it(
+    report: Command, docker_engine: Engine, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(work / "summary.md"))
+    (work / "spec.yaml").write_text(
+        SMALL.format(more="") + "budget: {image: 1GB, layer: 900MB, wheel: 1MB}\n"
+    )
+    code, out, _ = report("--summary", "--format", "json")
+    assert code == 0
+    assert (work / "report" / "report.json").read_text() == out
+    assert (work / "summary.md").read_text() == (work / "report" / "report.md").read_text()
+    told = json.loads(out)
+    image = docker_engine.inspect("example.com/gpuimage/report:1")
+    assert (told["id"], told["bytes"]["total"]) == (image.id, image.size)
+    assert [budget["status"] for budget in told["budgets"]] == ["passed", "passed", "passed"]
+    [six] = [wheel for wheel in told["wheels"] if wheel["name"] == "six"]
+    assert abs(six["bytes"] - six["predicted"]) < 10_000  # pip adds files of its own
+    assert list(told["seconds"]) == ["plan", "build", "smoke"]
+    assert told["findings"] == []
+    assert (work / "spec.lock").read_bytes() == (work / "report" / "spec.lock").read_bytes()
+
+    (work / "spec.yaml").write_text(SMALL.format(more=", numpy==2.3.5") + "budget: {wheel: 1MB}\n")
+    code, out, _ = report("--baseline", "report", "--max-growth", "1MB")
+    assert code == 1
+    told = json.loads((work / "report" / "report.json").read_text())
+    assert told["growth"]["before"] == image.size
+    assert told["growth"]["exceeded"] is True
+    numpy = next(one for one in told["growth"]["wheels"] if one["name"] == "numpy")
+    assert (numpy["before"], numpy["because"]) == (None, "2.3.5, new")
+    assert numpy["grown"] == pytest.approx(told["growth"]["grown"], rel=0.1)
+    assert [budget["status"] for budget in told["budgets"]] == ["skipped", "skipped", "failed"]
+    assert "FAILED: the image grew too much: +" in out
+    assert "size-budget" in (work / "report" / "report.md").read_text()
+
+
+def test_a_failed_step_is_reported_with_all_there_was_and_keeps_its_exit_code(
+    report: Command, work: Path
+) -> None:
+    (work / "spec.yaml").write_text(
+        SMALL.format(more="") + "apt: [no-such-package-anywhere]\nbuild: {cache: none}\n"
+    )
+    code, out, err = report()
+    assert (code, out) == (4, "")
+    assert "no-such-package-anywhere" in err
+    told = json.loads((work / "report" / "report.json").read_text())
+    assert (told["passed"], told["failure"]["exit_code"], told["id"]) == (False, 4, None)
+    assert told["failure"]["where"].startswith("spec.yaml:4:")
+    assert any("no-such-package-anywhere" in line for line in told["failure"]["log"])
+    assert "no-such-package-anywhere" in (work / "report" / "Dockerfile").read_text()
+    assert (work / "report" / "spec.lock").read_bytes() == (work / "spec.lock").read_bytes()
+    for name in ("report.md", "report.html", "junit.xml"):
+        assert "no-such-package-anywhere" in (work / "report" / name).read_text()
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,29 @@ def test_budgets_are_held_with_their_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("budget", "status"),
+    [
+        ({"image_budget": 6_000}, "passed"), ({"image_budget": 5_999}, "failed"),
+        ({"layer_budget": 5_000}, "passed"), ({"layer_budget": 4_999}, "failed"),
+        ({"wheel_budget": 3_000}, "passed"), ({"wheel_budget": 2_999}, "failed"),
+    ],
+)  # fmt: skip
+def test_each_budget_is_held_to_the_byte(tmp_path: Path, budget: dict[str, int], status: str) -> None:
+    info = "usr/lib/python3/dist-packages/fat-1.0.dist-info"
+    files: dict[str, bytes | str] = {
+        "usr/lib/python3/dist-packages/fat.bin": b"x" * 3_000,
+        f"{info}/METADATA": b"Name: fat\nVersion: 1.0\n",
+        f"{info}/RECORD": b"fat.bin,,\n",
+    }
+    layers = (LayerInfo("RUN base", 1_000), LayerInfo("RUN pip install fat", 5_000))
+    found = judge(tmp_path, files, Expectation(**budget), size=6_000, layers=layers)["size-budget"]  # type: ignore[arg-type]
+    assert found.status == status
+    if status == "failed":
+        assert found.evidence
+        assert ("fat" in found.reason) == ("image_budget" not in budget)
+
+
+@pytest.mark.parametrize(
     ("archs", "expectation", "status", "reason"),
     [
         (

@@ -11,9 +11,9 @@ from gpuimage.reporters.build_words import (
     against,
     changes,
     cut,
+    exceeded,
     headline,
     since,
-    unsmoked,
     wheel_rows,
 )
 from gpuimage.reporters.smoke_text import verdict_lines
@@ -37,7 +37,7 @@ def build_text(report: BuildReport) -> str:
         lines += [f"  {actual:>9}  ({predicted})  {name}" for actual, predicted, name in rows]
     lines += _changes(result.growth) if result.growth else []
     lines += ["", *(verdict_lines(result.report) if result.report else ["built, not smoke-tested"])]
-    lines += [f"FAILED: {reason}" for reason in unsmoked(result)]
+    lines += [f"FAILED: {reason}" for reason in exceeded(result)]
     lines += [f"FAILED: {report.failure.what}"] if report.failure else []
     return "\n".join(map(visible, lines)) + "\n"
 

@@ -86,13 +86,12 @@ def headline(report: BuildReport) -> str:
     reasons = [" ".join(report.failure.what.split())] if report.failure else []
     if result and result.report and not result.report.passed:
         reasons.append(sentence(result.report).removeprefix("FAILED: "))
-    return f"FAILED: {'; '.join([*reasons, *(unsmoked(result) if result else ())])}"
+    return f"FAILED: {'; '.join([*reasons, *(exceeded(result) if result else ())])}"
 
 
-def unsmoked(result: BuildResult) -> Iterator[str]:
-    """Why an image did not pass, but for what its smoke test says, which holds budgets too."""
-    if result.report is None:
-        yield from (over(one) for one in result.measures if one.status == "failed")
+def exceeded(result: BuildResult) -> Iterator[str]:
+    """Which limits an image is over: budgets and growth."""
+    yield from (over(one) for one in result.measures if one.status == "failed")
     if result.growth and result.growth.exceeded:
         yield f"the image grew too much: {since(result.growth)}"
 

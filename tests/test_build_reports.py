@@ -17,6 +17,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from gpuimage.cli.report import Outputs
 from gpuimage.engine import LayerInfo
 from gpuimage.errors import BuildError, Location, PlanError, SpecError
 from gpuimage.growth import GrowthLimit
@@ -304,7 +305,7 @@ def test_nobody_is_written_to_by_a_name_behind_an_at() -> None:
     )  # an empty space stands behind the @
 
 
-@pytest.mark.parametrize("several", [1, 7])
+@pytest.mark.parametrize("several", [1, 7, 100])
 def test_a_comment_is_never_longer_than_github_takes(several: int) -> None:
     verdicts = [
         Verdict(f"probe {at} " + "p" * 3000, "T3", "failed", "ü" * 9000, 0.0, ("e" * 5000,) * 200)
@@ -314,7 +315,7 @@ def test_a_comment_is_never_longer_than_github_takes(several: int) -> None:
     report = made(verdicts=verdicts, layers=layers)
     text = build_markdown(*[report] * several)
     assert len(text.encode()) < 65_536
-    assert "Left out, because it is too long for a comment: " in text
+    assert several > 7 or "Left out, because it is too long for a comment: " in text
     assert text.count("<details>") == text.count("</details>")
     assert_only_our_markup(text)
 
@@ -422,11 +423,24 @@ def test_a_directory_of_other_files_is_refused_and_stays_as_it_was(tmp_path: Pat
 
 def test_a_report_that_cannot_be_written_half_way_is_an_error_of_ours(tmp_path: Path) -> None:
     directory = ReportDirectory.prepare(tmp_path / "r")
-    (tmp_path / "r" / "plan.json").mkdir()
+    (tmp_path / "r" / "plan.json").mkdir(parents=True)
     with pytest.raises(SpecError, match=r"plan.json"):
         directory.write([made()])
     with pytest.raises(SpecError, match="cannot be written"):
         directory.write([failed(PlanError("x"), planned=False)])
+
+
+def test_a_report_that_cannot_be_written_hides_no_failure_of_the_build(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outputs = Outputs(tmp_path / "r", summary=False)
+    (tmp_path / "r" / "plan.json").mkdir(parents=True)
+    with pytest.raises(BuildError) as caught:
+        outputs.write([failed(STEP)], [])
+    assert caught.value is STEP
+    assert "plan.json" in capsys.readouterr().err
+    with pytest.raises(SpecError):
+        outputs.write([made()], [])
 
 
 # --- the summary -------------------------------------------------------------------------------------------------

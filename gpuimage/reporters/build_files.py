@@ -30,17 +30,14 @@ class ReportDirectory:
 
     @classmethod
     def prepare(cls, path: Path) -> ReportDirectory:
-        """Make the directory where it is missing; SpecError where nothing can be written, or what is there is not ours."""
+        """Try it, and leave nothing behind; SpecError where nothing can be written, or what is there is not ours."""
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=path):
+            place = _nearest(path)
+            with tempfile.TemporaryFile(dir=place):
                 pass
-            strange = any(path.iterdir()) and not (path / "report.md").is_file()
+            strange = place == path and any(path.iterdir()) and not (path / "report.md").is_file()
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise SpecError(
-                f"no report can be written into this directory: {reason}", where=Location(path)
-            ) from error
+            raise _unwritable("no report can be written into this directory", path, error) from error
         if strange:
             raise SpecError(
                 "this directory holds other files",
@@ -65,6 +62,19 @@ class ReportDirectory:
             _write(self.path / report.spec.variant, _files(report))
 
 
+def _nearest(path: Path) -> Path:
+    """The path itself where there is something, else the nearest above it."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return _nearest(path.parent)
+    return path
+
+
+def _unwritable(what: str, path: Path, error: OSError) -> SpecError:
+    return SpecError(f"{what}: {error.strerror or error}", where=Location(path))
+
+
 def _files(report: BuildReport) -> Mapping[str, str | None]:
     """The files of one report by name; None for what it has not."""
     plan, rendered = report.plan, report.rendered
@@ -83,15 +93,14 @@ def _files(report: BuildReport) -> Mapping[str, str | None]:
 
 def _write(folder: Path, files: Mapping[str, str | None]) -> None:
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             if content is None:
                 (folder / name).unlink(missing_ok=True)
             else:
                 write_atomic(folder / name, content.encode("utf-8", "replace"))
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise SpecError(f"the report cannot be written: {reason}", where=Location(folder)) from error
+        raise _unwritable("the report cannot be written", folder, error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +123,10 @@ class StepSummary:
         try:
             if path.exists() and not path.is_file():
                 raise SpecError(f"{SUMMARY} names no file", where=Location(path))
-            with path.open("ab"):
+            with path.open("ab") if path.exists() else tempfile.TemporaryFile(dir=path.parent):
                 pass
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise SpecError(f"the summary cannot be written: {reason}", where=Location(path)) from error
+            raise _unwritable("the summary cannot be written", path, error) from error
         return cls(path)
 
     def append(self, reports: Sequence[BuildReport], unbuilt: Sequence[str] = ()) -> str | None:
@@ -130,6 +138,5 @@ class StepSummary:
                     return f"{self.path}: the report is not in the summary, which would pass GitHub's 1 MiB with it"
                 file.write(b"\n" + data if file.tell() else data)
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise SpecError(f"the summary cannot be written: {reason}", where=Location(self.path)) from error
+            raise _unwritable("the summary cannot be written", self.path, error) from error
         return None

@@ -46,7 +46,10 @@ def build_markdown(*reports: BuildReport, unbuilt: Sequence[str] = ()) -> str:
         return _one(reports[0], LIMIT)
     lines = _overview(reports, unbuilt)
     share = (LIMIT - _bytes(lines)) // max(len(reports), 1)
-    return "\n".join(lines) + "\n" + "".join(f"\n{_one(report, share - 1)}" for report in reports)
+    for block in ([_one(report, share - 2)] for report in reports):
+        if _bytes(lines) + _bytes(block) < LIMIT:
+            lines += ["", block[0].rstrip("\n")]
+    return "\n".join(lines) + "\n"
 
 
 def _overview(reports: Sequence[BuildReport], unbuilt: Sequence[str]) -> list[str]:

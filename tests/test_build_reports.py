@@ -17,7 +17,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from gpuimage.cli.report import Outputs
+from gpuimage.cli.report import Outputs, baseline_of
 from gpuimage.engine import LayerInfo
 from gpuimage.errors import BuildError, Location, PlanError, SpecError
 from gpuimage.growth import GrowthLimit
@@ -502,6 +502,21 @@ def test_what_cannot_be_reported_is_refused_before_anything_is_built(
     assert says in err
     assert "Traceback" not in err
     assert sorted(path.name for path in work.iterdir()) == before
+
+
+def test_each_variant_finds_its_baseline_in_the_directory_and_a_new_one_is_said_to_have_none(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (work / "spec.yaml").write_text('image: a/b:1\nmatrix: {python: ["3.12", "3.13"]}\n')
+    old, new = variants(load_spec(work / "spec.yaml"))
+    ReportDirectory.prepare(work / "r").write([made(file=old)])
+    found = baseline_of(work / "r", old)
+    assert found is not None
+    assert found.path == work / "r" / "py312" / "report.json"
+    assert baseline_of(work / "r", new) is None
+    assert "a/b:1-py313 has no baseline" in capsys.readouterr().err
+    with pytest.raises(SpecError, match="of another variant: py312, and this is py313"):
+        baseline_of(found.path, new)
 
 
 @pytest.mark.parametrize("place", ["a directory", "no parent"])

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from gpuimage.engine import BuildEvent, BuildRequest, Engine, ImageInfo, check_disk, select_engine
 from gpuimage.errors import BuildError, Location, SpecError
-from gpuimage.growth import DEFAULT_LIMIT, Baseline, Growth, GrowthLimit, growth
+from gpuimage.growth import Baseline, Growth, GrowthLimit, growth
 from gpuimage.inspect import WheelInfo
 from gpuimage.plan import LockPolicy, Plan, prepare
 from gpuimage.render import Rendered, render
@@ -68,7 +68,7 @@ class BuildOptions:
     smoke: bool = True
     require: frozenset[str] = frozenset()
     baseline: Baseline | None = None
-    max_growth: GrowthLimit = DEFAULT_LIMIT
+    max_growth: GrowthLimit = field(default_factory=GrowthLimit)
 
 
 @dataclass(frozen=True, slots=True)

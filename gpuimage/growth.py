@@ -32,19 +32,19 @@ _MOST_BYTES = 50 * 10**6  # of a report; real ones have some hundred thousand
 
 @dataclass(frozen=True, slots=True)
 class GrowthLimit:
-    """How much an image may grow: `percent` of what it was, or else `bytes`."""
+    """How much an image may grow: `percent` of what it was, or, where that is None, `bytes`."""
 
+    percent: Decimal | None = Decimal(5)
     bytes: int = 0
-    percent: Decimal | None = None
 
     @classmethod
     def parse(cls, text: str) -> GrowthLimit:
         """Read `5%`, `0%` or `50MB`; BadValueError (a ValueError) for anything else."""
         match = _PERCENT.fullmatch(text.strip())
         if match:
-            return cls(percent=Decimal(match[1]))
+            return cls(Decimal(match[1]))
         try:
-            return cls(bytes=ByteSize.parse(text.strip()))
+            return cls(None, ByteSize.parse(text.strip()))
         except BadValueError as error:
             raise BadValueError(
                 error.reason, "write a size such as 50MB, or a percentage such as 2%; 0% for none at all"
@@ -56,9 +56,6 @@ class GrowthLimit:
 
     def __str__(self) -> str:
         return size(self.bytes) if self.percent is None else f"{self.percent} %"
-
-
-DEFAULT_LIMIT = GrowthLimit(percent=Decimal(5))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import msgspec
 from gpuimage.build import BuildResult
 from gpuimage.engine import ImageInfo, LayerInfo
 from gpuimage.errors import GpuImageError
-from gpuimage.growth import DEFAULT_LIMIT, Baseline, GrowthLimit, growth, read_baseline
+from gpuimage.growth import Baseline, GrowthLimit, growth, read_baseline
 from gpuimage.inspect import WheelInfo
 from gpuimage.lock import lock_path, read_lock
 from gpuimage.plan import Plan, plan
@@ -67,7 +67,7 @@ def made(
     verdicts: Sequence[Verdict] = VERDICTS,
     smoked: bool = True,
     baseline: Baseline | None = None,
-    limit: GrowthLimit = DEFAULT_LIMIT,
+    limit: GrowthLimit | None = None,
     failure: GpuImageError | None = None,
     tag: str = "",
 ) -> BuildReport:
@@ -80,7 +80,7 @@ def made(
     smoke = SmokeReport(tag, "docker", tuple(verdicts), None, held) if smoked else None
     result = BuildResult(planned, image, "docker", (tag,), smoke)
     if baseline:
-        result = replace(result, growth=growth(baseline, image, result.wheels, limit))
+        result = replace(result, growth=growth(baseline, image, result.wheels, limit or GrowthLimit()))
     return BuildReport(
         spec=file,
         engine="docker",

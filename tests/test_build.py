@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ import gpuimage
 from gpuimage.build import BuildOptions, BuildResult, build
 from gpuimage.engine import Engine
 from gpuimage.errors import BuildError, PlanError, SpecError, UnavailableError
+from gpuimage.report import BuildReport
 from gpuimage.reporters.build_text import build_text
 from gpuimage.reporters.progress import Quiet
 from gpuimage.spec import load_spec
@@ -65,9 +67,7 @@ def test_the_quickstart_passes_and_carries_nothing_it_should_not(
     assert report is not None
     assert [v for v in report.verdicts if v.status == "failed"] == []
     if engine.name == "docker":  # each engine tells layers in its own way
-        told = BuildReport(
-            quickstart.plan.spec, quickstart.engine, datetime.now(UTC), result=quickstart
-        )
+        told = BuildReport(quickstart.plan.spec, quickstart.engine, datetime.now(UTC), result=quickstart)
         compare(shown("### build")[0], build_text(told), measured=True)
     assert {v.tier for v in report.verdicts} == {"T0", "T1", "T2", "T3"}
     assert any(v.tier == "T2" and v.status == "skipped" and v.reason for v in report.verdicts)

@@ -33,8 +33,8 @@ from gpuimage.smoke import Verdict
 from gpuimage.spec import load_spec, variants
 from tests.builds import LAYERS, VERDICTS, WHEELS, baseline_from, budgeted, failed, made
 from tests.conftest import Command
+from tests.readme import blocks, section
 
-README = Path(__file__).parent.parent / "README.md"
 BROKEN = Verdict("import cupy", "T1", "failed", "ImportError: no libnvrtc", 1.5, ("Traceback", "last line"))
 STEP = BuildError(
     "the step RUN apt-get install nothing failed",
@@ -531,15 +531,14 @@ def test_a_summary_that_is_no_file_is_refused(
 
 
 def test_the_readme_shows_the_markdown_of_a_report(grown: BuildReport) -> None:
-    text = README.read_text(encoding="utf-8")
-    [example] = re.findall(r"```markdown\n(.*?)```", text, re.DOTALL)
+    [example] = blocks("### build", "markdown")
     assert example.endswith("\n…\n")
     assert build_markdown(grown).startswith(example.removesuffix("…\n"))
     assert "<details>" in example
 
 
 def test_the_readme_names_every_key_of_the_document(grown: BuildReport) -> None:
-    text = README.read_text(encoding="utf-8")
+    text = section("### build")
     table = text[text.index("`report.json`, which") :].split("\n\n")[1]
     firsts = [line.split("|")[1] for line in table.splitlines()[2:]]
     assert re.findall(r"`(\w+)", " ".join(firsts)) == list(document(grown))

@@ -11,10 +11,10 @@ import click
 from gpuimage import GpuImageError
 
 if TYPE_CHECKING:
+    from gpuimage import SpecFile
     from gpuimage.growth import Baseline, GrowthLimit
     from gpuimage.report import BuildReport
     from gpuimage.reporters.build_files import ReportDirectory, StepSummary
-    from gpuimage.spec import SpecFile
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -78,16 +78,15 @@ class Outputs:
 
 def growth_limit(text: str | None, baseline: Path | None) -> GrowthLimit:
     """Read `--max-growth`."""
-    from gpuimage.growth import DEFAULT_LIMIT, GrowthLimit
-    from gpuimage.spec import BadValueError
+    from gpuimage.growth import GrowthLimit
 
     if text is None:
-        return DEFAULT_LIMIT
+        return GrowthLimit()
     if baseline is None:
         raise click.UsageError("--max-growth says how much more than a --baseline: give one.")
     try:
         return GrowthLimit.parse(text)
-    except BadValueError as error:
+    except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--max-growth") from error
 
 

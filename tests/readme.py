@@ -27,7 +27,9 @@ def section(title: str) -> str:
     text = README.read_text(encoding="utf-8")
     level = title.split(" ", 1)[0]
     body = text[text.index(f"{title}\n") + len(title) :]
-    end = re.search(rf"^#{{2,{len(level)}}} ", body, re.MULTILINE)
+    # A Dockerfile or a Markdown text that is shown has lines that look like headings.
+    outside = re.sub(r"^```.*?^```", lambda block: "-" * len(block[0]), body, flags=re.MULTILINE | re.DOTALL)
+    end = re.search(rf"^#{{2,{len(level)}}} ", outside, re.MULTILINE)
     return body[: end.start()] if end else body
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gpuimage.examine import Examination, inspect
     from gpuimage.explain import Diagnosis, explain, explain_key, explain_log, image_causes, spec_causes
     from gpuimage.finding import Finding, Report, Rule
+    from gpuimage.growth import Baseline, GrowthLimit, read_baseline
     from gpuimage.init import Draft, draft_spec
     from gpuimage.inspect import Comparison, Inspection, compare
     from gpuimage.lint.gate import Gate, gate
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from gpuimage.plan import LockPolicy, Plan, plan, prepare
     from gpuimage.refresh import Refresh, keep_rows, package_index, refresh
     from gpuimage.render import Rendered, render
+    from gpuimage.report import BuildReport, report_build
     from gpuimage.rules import all_rules
     from gpuimage.smoke import Expectation, SmokeReport, Verdict, smoke, smoke_here
     from gpuimage.spec import Spec, SpecFile, json_schema, load_spec, variants
@@ -58,8 +60,10 @@ if TYPE_CHECKING:
 __all__ = [
     "ArchError",
     "ArchList",
+    "Baseline",
     "BuildError",
     "BuildOptions",
+    "BuildReport",
     "BuildResult",
     "Checkup",
     "Comparison",
@@ -75,6 +79,7 @@ __all__ = [
     "FixedFile",
     "Gate",
     "GpuImageError",
+    "GrowthLimit",
     "Inspection",
     "LintOptions",
     "Location",
@@ -122,8 +127,10 @@ __all__ = [
     "package_index",
     "plan",
     "prepare",
+    "read_baseline",
     "refresh",
     "render",
+    "report_build",
     "select_engine",
     "smoke",
     "smoke_here",
@@ -136,8 +143,10 @@ __all__ = [
 _PLACES = {
     "ArchError": "arch",
     "ArchList": "arch",
+    "Baseline": "growth",
     "BuildError": "errors",
     "BuildOptions": "build",
+    "BuildReport": "report",
     "BuildResult": "build",
     "Checkup": "doctor",
     "Comparison": "inspect",
@@ -153,6 +162,7 @@ _PLACES = {
     "FixedFile": "lint.run",
     "Gate": "lint.gate",
     "GpuImageError": "errors",
+    "GrowthLimit": "growth",
     "Inspection": "inspect",
     "LintOptions": "lint.run",
     "Location": "errors",
@@ -199,8 +209,10 @@ _PLACES = {
     "package_index": "refresh",
     "plan": "plan",
     "prepare": "plan",
+    "read_baseline": "growth",
     "refresh": "refresh",
     "render": "render",
+    "report_build": "report",
     "select_engine": "engine",
     "smoke": "smoke",
     "smoke_here": "smoke",

@@ -24,8 +24,7 @@ from gpuimage.cli.options import (
 from gpuimage.cli.report import Outputs, baseline_of, growth_limit, report_options
 
 if TYPE_CHECKING:
-    from gpuimage import LockPolicy
-    from gpuimage.report import BuildReport
+    from gpuimage import BuildReport, LockPolicy
 
 SPEC = click.argument("spec", type=click.Path(path_type=Path))
 
@@ -132,8 +131,7 @@ def build_command(
     *, push: bool, no_cache: bool, no_smoke: bool, summary: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Plan, render, build and smoke-test; write the report to standard output."""
-    from gpuimage import BuildOptions, select_engine
-    from gpuimage.report import report_build
+    from gpuimage import BuildOptions, report_build, select_engine
     from gpuimage.reporters.progress import progress_display
     from gpuimage.reporters.results import BUILD_REPORTERS
 

@@ -11,9 +11,7 @@ import click
 from gpuimage import GpuImageError
 
 if TYPE_CHECKING:
-    from gpuimage import SpecFile
-    from gpuimage.growth import Baseline, GrowthLimit
-    from gpuimage.report import BuildReport
+    from gpuimage import Baseline, BuildReport, GrowthLimit, SpecFile
     from gpuimage.reporters.build_files import ReportDirectory, StepSummary
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -78,7 +76,7 @@ class Outputs:
 
 def growth_limit(text: str | None, baseline: Path | None) -> GrowthLimit:
     """Read `--max-growth`."""
-    from gpuimage.growth import GrowthLimit
+    from gpuimage import GrowthLimit
 
     if text is None:
         return GrowthLimit()
@@ -95,7 +93,7 @@ def baseline_of(path: Path | None, file: SpecFile) -> Baseline | None:
 
     A variant that its directory does not know is new, which is said.
     """
-    from gpuimage.growth import read_baseline
+    from gpuimage import read_baseline
 
     if path is None:
         return None

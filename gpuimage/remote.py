@@ -32,6 +32,11 @@ _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 
+PYPI = "https://pypi.org/simple"
+INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
+"""The variables of uv and pip that name the package index, the first that is set counts."""
+
+
 class MissingError(UnavailableError):
     """The server answers, and has no such thing (404, 410)."""
 
@@ -79,7 +84,7 @@ def _answer(
     url: str, headers: Mapping[str, str], timeout: float, login: str
 ) -> Iterator[http.client.HTTPResponse]:
     try:
-        with _opened(_request(url, headers, login), timeout) as answer:
+        with _opened(request(url, headers, login), timeout) as answer:
             yield answer
     except urllib.error.HTTPError as error:
         kind = MissingError if error.code in (404, 410) else UnavailableError
@@ -104,16 +109,17 @@ def _opened(request: urllib.request.Request, timeout: float) -> http.client.HTTP
 
 def _open(request: urllib.request.Request, timeout: float) -> http.client.HTTPResponse:
     try:
-        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=timeout)  # noqa: S310  # see _request
+        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=timeout)  # noqa: S310  # see request
     except urllib.error.HTTPError as error:
         error.close()  # it is an answer too, and holds the connection
         raise
     return answer
 
 
-def _request(
+def request(
     url: str, headers: Mapping[str, str], login: str = "", method: str = "GET"
 ) -> urllib.request.Request:
+    """Return a question with the password that its address or ~/.netrc holds; UnavailableError for what is no web address."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
         raise UnavailableError(f"{shown(url)} is no address of http or https")
@@ -201,7 +207,7 @@ class RemoteFile(io.RawIOBase):
         self._url, self._timeout, self._login = url, timeout, login
         self._at = 0
 
-        with _opened(_request(url, {}, login, method="HEAD"), timeout) as answer:
+        with _opened(request(url, {}, login, method="HEAD"), timeout) as answer:
             self._size = int(answer.headers["Content-Length"] or 0)
 
     def readable(self) -> bool:
@@ -229,7 +235,7 @@ class RemoteFile(io.RawIOBase):
             return 0
         wanted = {"Range": f"bytes={self._at}-{end - 1}"}
         try:
-            with _open(_request(self._url, wanted, self._login), self._timeout) as answer:
+            with _open(request(self._url, wanted, self._login), self._timeout) as answer:
                 if answer.status != 206:  # the whole file came back: reading it would be the download itself
                     raise OSError("this index does not answer range requests")
                 data = answer.read(end - self._at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import socket
@@ -24,10 +25,13 @@ from tests.machines import Machine
 
 
 class _Server(BaseHTTPRequestHandler):
-    """Answers /v2/ with 401 as registries do, /simple/pip/ with 200, all else with 503."""
+    """Answers /v2/ with 401 as registries do, /simple/pip/ with 200, /own/pip/ to a login, all else with 503."""
 
     def do_GET(self) -> None:
-        self.send_response({"/v2/": 401, "/simple/pip/": 200}.get(self.path, 503))
+        login = self.headers.get("Authorization") == f"Basic {base64.b64encode(b'me:secret').decode()}"
+        self.send_response(
+            {"/v2/": 401, "/simple/pip/": 200, "/own/pip/": 200 if login else 403}.get(self.path, 503)
+        )
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -163,7 +167,12 @@ def test_a_proxy_is_used_and_named_without_its_password(monkeypatch: pytest.Monk
     assert "secret" not in str(line)
 
 
-def test_passwords_in_addresses_are_not_shown() -> None:
+def test_passwords_in_addresses_are_used_and_not_shown() -> None:
+    with serving() as address:
+        [line] = asked(Place("package index", f"http://me:secret@{address}/own", "PIP_INDEX_URL"))
+        assert (line.status, "secret" in str(line)) == ("ok", False)
+        [line] = asked(Place("package index", f"http://me:wrong@{address}/own", "PIP_INDEX_URL"))
+        assert (line.status, "wrong" in str(line)) == ("warning", False)
     [line] = asked(Place("package index", "file:///srv/simple", "PIP_INDEX_URL"))
     assert line.status == "skipped"
     assert network.shown("https://me:secret@index.example/simple?token=1") == "https://index.example/simple"

@@ -22,7 +22,8 @@ from packaging.version import Version
 from gpuimage import remote, tables
 from gpuimage.errors import SpecError, UnavailableError
 from gpuimage.refresh import PARTS, Index, Part, derive, keep_rows, nvcc, package_index, refresh
-from gpuimage.refresh.index import PYPI, File, Project
+from gpuimage.refresh.index import File, Project
+from gpuimage.remote import PYPI
 from tests.conftest import Command
 from tests.index import JSON, Fault, LocalIndex, answer, hang, serving, trickle, wheel
 from tests.own import forget, row_of, shipped

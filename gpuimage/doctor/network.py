@@ -18,7 +18,10 @@ from msgspec import Struct
 from gpuimage.doctor.host import Host
 from gpuimage.doctor.types import Line
 from gpuimage.doctor.waiting import together
+from gpuimage.errors import UnavailableError
 from gpuimage.reference import DOCKER_HUB
+from gpuimage.remote import INDEX_VARIABLES, PYPI, request
+from gpuimage.remote import shown as without_login
 
 _line = partial(Line, area="network")
 
@@ -26,8 +29,6 @@ SECONDS = 5.0
 """How long each of them has to answer; all are asked at once."""
 
 _HUB = "registry-1.docker.io"  # what docker.io stands for, by the engines
-_PYPI = "https://pypi.org/simple"
-_INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 _PIP_FILES = ("/etc/pip.conf", "/etc/xdg/pip/pip.conf", "~/.pip/pip.conf", "~/.config/pip/pip.conf")
 
 
@@ -81,11 +82,11 @@ def index(host: Host, environment: Mapping[str, str], spec: str | None) -> Place
     mend = ("export PIP_INDEX_URL=URL UV_DEFAULT_INDEX=URL",)
     if spec is not None:
         return Place("package index", spec, "the spec", mend)
-    for name in _INDEX_VARIABLES:
+    for name in INDEX_VARIABLES:
         if environment.get(name):
             return Place("package index", environment[name], name, mend)
     url, by = _pip(host, environment, "index-url")
-    return Place("package index", url or _PYPI, by or "the default", mend)
+    return Place("package index", url or PYPI, by or "the default", mend)
 
 
 def pip_certificate(host: Host, environment: Mapping[str, str]) -> dict[str, str]:
@@ -142,11 +143,13 @@ def ask(url: str, ca: Path | None) -> Answer:
     """Get the head of a page; proxies of the environment are used."""
     try:
         # An opener of its own: the module's common one keeps the proxies of its first use.
-        with urllib.request.build_opener(*_tls(url, ca)).open(url, timeout=SECONDS) as got:
+        with urllib.request.build_opener(*_tls(url, ca)).open(request(url, {}), timeout=SECONDS) as got:
             return Answer(got.status)
     except urllib.error.HTTPError as error:
         error.close()
         return Answer(error.code)
+    except UnavailableError as error:
+        return Answer(problem=error.what)
     except (OSError, ValueError, http.client.HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         return Answer(problem=_said(reason), untrusted=isinstance(reason, ssl.SSLCertVerificationError))
@@ -175,9 +178,7 @@ def _said(reason: object) -> str:
 
 def shown(url: str) -> str:
     """A URL without what may be secret in it."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{parts.path}" if host else url
+    return without_login(url.partition("?")[0])
 
 
 def _judged(place: Place, answer: Answer) -> Line:

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +38,8 @@ _MAX_OUTPUT = 16 << 20
 class NoAnswerError(UnavailableError):
     """A daemon that cannot be spoken to; `trouble` is the kind of it."""
 
-    def __init__(self, host: str, problem: Exception) -> None:
+    def __init__(self, host: str, error: Exception) -> None:
+        problem = _root(error)
         self.trouble = _trouble(problem)
         forbidden = self.trouble == "forbidden"
         super().__init__(
@@ -77,17 +79,35 @@ def _knock(host: str) -> None:
             probe.connect(host.removeprefix("unix://"))
 
 
-def _reason(problem: Exception) -> str:
+def _root(problem: BaseException) -> BaseException:
+    """What the system said, below the layers that HTTP libraries put around it; the error itself where nothing is known."""
+    told = (
+        FileNotFoundError,
+        PermissionError,
+        ConnectionRefusedError,
+        TimeoutError,
+        socket.gaierror,
+        ssl.SSLError,
+    )
+    found: BaseException | None = problem
+    while found is not None and not isinstance(found, told):
+        found = found.__cause__ or found.__context__
+    return found or problem
+
+
+def _reason(problem: BaseException) -> str:
     if isinstance(problem, FileNotFoundError):
         return "there is no such socket"
     if isinstance(problem, PermissionError):
         return "this user may not use the socket (add it to the group docker, or use sudo)"
     if isinstance(problem, ConnectionRefusedError):
         return "nothing listens there"
+    if isinstance(problem, socket.gaierror):
+        return "its name cannot be resolved"
     return str(problem)
 
 
-def _trouble(problem: Exception) -> Trouble:
+def _trouble(problem: BaseException) -> Trouble:
     if isinstance(problem, FileNotFoundError):
         return "absent"
     if isinstance(problem, PermissionError):

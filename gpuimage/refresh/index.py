@@ -26,8 +26,6 @@ from gpuimage import remote
 from gpuimage.errors import SpecError, UnavailableError
 from gpuimage.tables._answers import normalise
 
-PYPI = "https://pypi.org/simple"
-_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 _JSON = "application/vnd.pypi.simple.v1+json"
 _SMALL = 1 << 22  # bytes of a text inside a wheel
 
@@ -100,7 +98,7 @@ class Index:
         if not fine:
             raise SpecError(
                 f"{url.rpartition('@')[2]} is no address of a package index",  # without a password
-                hint=f"give one like {PYPI}",
+                hint=f"give one like {remote.PYPI}",
             )
 
     @property
@@ -179,7 +177,7 @@ def package_index(url: str | None = None, *, timeout: float = 30.0) -> Index:
 
     `timeout` is how many seconds it may be silent. SpecError for what is no address.
     """
-    told = next((value for name in _VARIABLES if (value := os.environ.get(name))), PYPI)
+    told = next((value for name in remote.INDEX_VARIABLES if (value := os.environ.get(name))), remote.PYPI)
     return Index(url or told, timeout=timeout)
 
 

@@ -33,6 +33,7 @@ _KEPT = {"GPUIMAGE_LAB", "GPUIMAGE_REQUIRE_ENGINE"}
 _ENGINE_FIXTURES = {"lab", "docker_engine", "podman_engine", "buildah_engine", "engine"}
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what uses an engine; skip what needs a GPU where there is none.
 

@@ -38,7 +38,7 @@ types: dev ## check types (mypy --strict)
 	@$(VENV)/bin/mypy
 
 test: dev ## run all tests; starts its own engine and registry, and stops them again
-	@$(PY) -m pytest --numprocesses 2 --dist loadgroup $(ARGS)
+	@$(PY) -m pytest --numprocesses 2 --no-loadscope-reorder $(ARGS)
 
 docs: dev ## write what is generated: the examples' Dockerfiles and .dockerignore files, RULES.md
 	@$(VENV)/bin/gpuimage rules --format markdown > RULES.md.new && mv RULES.md.new RULES.md

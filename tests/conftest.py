@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from gpuimage import cli
 from tests import lab as lab_module
@@ -33,19 +36,39 @@ _KEPT = {"GPUIMAGE_LAB", "GPUIMAGE_REQUIRE_ENGINE"}
 _ENGINE_FIXTURES = {"lab", "docker_engine", "podman_engine", "buildah_engine", "engine"}
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses an engine; skip what needs a GPU where there is none.
+@cache
+def _needs_engine(path: Path) -> bool:
+    """Whether a file holds tests that use the lab's engines, by the fixtures that it names."""
+    return (
+        re.search(r"\b(lab: Lab|(docker|podman|buildah)_engine)\b", path.read_text(encoding="utf-8"))
+        is not None
+    )
 
-    Where the suite runs in two processes, what uses the lab's engines stays in one of them, and a file's tests stay together,
-    so that no fixture is made twice.
+
+class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Where the suite runs in several processes, a file's tests stay together, so that no fixture is made twice.
+
+    What uses the lab's engines stays in one process: its images have the same names.
     """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "engine" if _needs_engine(self.config.rootpath / file) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _ByFile:
+    """Distribute tests so."""
+    return _ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses an engine; skip what needs a GPU where there is none."""
     has_gpu = Path("/dev/nvidia0").exists()
     for item in items:
         if _ENGINE_FIXTURES & set(getattr(item, "fixturenames", ())):
+            assert _needs_engine(item.path), f"{item.path.name} is not seen to use an engine"
             item.add_marker(pytest.mark.engine)
-        group = "engine" if item.get_closest_marker("engine") else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
         if item.get_closest_marker("gpu") and not has_gpu:
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU on this machine (/dev/nvidia0)"))
 

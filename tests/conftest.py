@@ -48,12 +48,15 @@ def _needs_engine(path: Path) -> bool:
 class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """Where the suite runs in several processes, a file's tests stay together, so that no fixture is made twice.
 
-    What uses the lab's engines stays in one process: its images have the same names.
+    What uses one of the lab's storages stays in one process, because its images have the same names: docker has one, podman and
+    buildah share the other.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return "engine" if _needs_engine(self.config.rootpath / file) else file
+        file, _, test = nodeid.partition("::")
+        if not _needs_engine(self.config.rootpath / file):
+            return file
+        return "podman" if re.search("podman|buildah", test) else "docker"
 
 
 @pytest.hookimpl(optionalhook=True)

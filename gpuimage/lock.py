@@ -139,9 +139,9 @@ class Lock:
         return "\n".join(lines) + "\n"
 
 
-def lock_path(spec: Path) -> Path:
-    """Where the lock of a spec lives: beside it, `spec.yaml` -> `spec.lock`."""
-    return spec.with_suffix(".lock")
+def lock_path(spec: SpecFile) -> Path:
+    """Where the lock of a spec lives: beside it, `spec.yaml` -> `spec.lock`; `spec.cu126-py312.lock` for a variant."""
+    return spec.path.with_suffix(f".{spec.variant}.lock" if spec.variant else ".lock")
 
 
 def read_lock(path: Path) -> Lock | None:
@@ -157,7 +157,7 @@ def read_lock(path: Path) -> Lock | None:
 
 def lock_beside(spec: SpecFile) -> Lock | None:
     """The lock that stands beside a spec's file; None and SpecError as `read_lock` says."""
-    return read_lock(lock_path(spec.path))
+    return read_lock(lock_path(spec))
 
 
 def _parse(text: str, path: Path) -> Lock:

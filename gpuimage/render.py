@@ -232,7 +232,7 @@ def _taken(plan: Plan) -> Iterator[str]:
     spec = plan.spec.spec
     steps = [step for stage in plan.stages for step in stage.steps]
     if any(step.kind == "install_lock" for step in steps):
-        yield lock_path(plan.spec.path).name
+        yield lock_path(plan.spec).name
     for step in steps:
         if step.kind in ("install_local", "build_wheels"):
             yield from step.paths

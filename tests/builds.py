@@ -15,7 +15,7 @@ from gpuimage.engine import ImageInfo, LayerInfo
 from gpuimage.errors import GpuImageError
 from gpuimage.growth import Baseline, GrowthLimit, growth, read_baseline
 from gpuimage.inspect import WheelInfo
-from gpuimage.lock import lock_path, read_lock
+from gpuimage.lock import lock_beside
 from gpuimage.plan import Plan, plan
 from gpuimage.render import render
 from gpuimage.report import BuildReport
@@ -51,7 +51,7 @@ def budgeted(**budget: str | None) -> SpecFile:
 
 
 def _plan(file: SpecFile) -> Plan:
-    return plan(file, read_lock(lock_path(file.path)))
+    return plan(file, lock_beside(file))
 
 
 @cache

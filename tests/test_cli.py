@@ -152,6 +152,17 @@ def test_lock_check_tells_a_stale_lock(
     assert (work / "spec.lock").read_text() == first
 
 
+def test_a_matrix_is_locked_variant_by_variant_and_stays_fresh(
+    work: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (work / "spec.yaml").write_text(
+        'image: a/b:1\nwheels: [six==1.16.0]\nmatrix: {python: ["3.12", "3.13"]}\n'
+    )
+    assert run("lock", "spec.yaml", capsys=capsys, monkeypatch=monkeypatch)[0] == 0
+    assert sorted(path.name for path in work.glob("*.lock")) == ["spec.py312.lock", "spec.py313.lock"]
+    assert run("lock", "--check", "spec.yaml", capsys=capsys, monkeypatch=monkeypatch)[0] == 0
+
+
 def test_what_the_lock_does_not_depend_on_leaves_it_fresh(
     work: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ from gpuimage.lock import (
     resolve,
     write_lock,
 )
+from gpuimage.spec import load_spec, variants
 
 SHA = st.text("0123456789abcdef", min_size=64, max_size=64)
 SIZES = st.none() | st.integers(0, 10**11)
@@ -106,8 +107,13 @@ def test_whatever_can_change_the_answer_makes_the_lock_stale(other: Resolution) 
     assert other.digest != Resolution(("numpy==2.0.0",)).digest
 
 
-def test_the_lock_lies_beside_its_spec() -> None:
-    assert lock_path(Path("a/infer.prod.yaml")) == Path("a/infer.prod.lock")
+def test_the_lock_lies_beside_its_spec_and_each_variant_has_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "infer.prod.yaml"
+    path.write_text("image: a/b:1\n")
+    assert lock_path(load_spec(path)) == tmp_path / "infer.prod.lock"
+    path.write_text('image: a/b:1\nmatrix: {cuda: ["12.6"], python: ["3.12", "3.13"]}\n')
+    names = [lock_path(variant).name for variant in variants(load_spec(path))]
+    assert names == ["infer.prod.cu126-py312.lock", "infer.prod.cu126-py313.lock"]
 
 
 def test_uv_resolves_what_pip_resolves(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import dockerfile  # BuildKit's own parser, from PyPI
 import pytest
 
 from gpuimage.lint.run import lint_bytes
-from gpuimage.lock import lock_path, read_lock
+from gpuimage.lock import lock_beside
 from gpuimage.plan import plan
 from gpuimage.render import Rendered, render
 from gpuimage.spec import load_spec
@@ -25,7 +25,8 @@ HADOLINT = Path(sys.executable).with_name("hadolint")
 
 
 def rendered(path: Path, **options: object) -> Rendered:
-    return render(plan(load_spec(path), read_lock(lock_path(path))), **options)  # type: ignore[arg-type]
+    file = load_spec(path)
+    return render(plan(file, lock_beside(file)), **options)  # type: ignore[arg-type]
 
 
 def make(tmp_path: Path, text: str, **options: object) -> Rendered:

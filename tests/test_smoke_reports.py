@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from gpuimage.build import BuildResult
 from gpuimage.engine import ImageInfo, LayerInfo
 from gpuimage.inspect import WheelInfo
-from gpuimage.lock import lock_path, read_lock
+from gpuimage.lock import lock_beside
 from gpuimage.plan import plan
 from gpuimage.report import BuildReport
 from gpuimage.reporters.results import BUILD_REPORTERS, SMOKE_REPORTERS
@@ -57,7 +57,7 @@ def result(report: SmokeReport | None = REPORT) -> BuildResult:
         LayerInfo("", 5),
     )
     image = ImageInfo("sha256:" + "0" * 64, 2_150_000_000, layers)
-    made = plan(file, read_lock(lock_path(file.path)))
+    made = plan(file, lock_beside(file))
     return BuildResult(made, image, "docker", ("a/b:1", "a/b:2"), report)
 
 

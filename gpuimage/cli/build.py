@@ -79,7 +79,7 @@ def render_command(spec: Path, output: Path | None, *, check: bool) -> None:
     rendered = render(made)
     if lock is None and not made.resolution.empty:
         click.echo(
-            f"note: {lock_path(file.path).name} does not exist yet; `gpuimage lock {spec}` makes it, and a build too",
+            f"note: {lock_path(file).name} does not exist yet; `gpuimage lock {spec}` makes it, and a build too",
             err=True,
         )
     folder = output or (file.directory if check else None)

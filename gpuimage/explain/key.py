@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gpuimage.errors import Location, PlanError, SpecError
-from gpuimage.lock import lock_path, read_lock
+from gpuimage.lock import lock_beside
 from gpuimage.plan import Decision, Plan, Refusal, plan
 from gpuimage.render import render
 from gpuimage.spec import (
@@ -74,7 +74,7 @@ def _answer(file: SpecFile, key: str) -> KeyAnswer:
     made: Plan | None = None
     stopped: PlanError | None = None
     try:
-        made = plan(file, read_lock(lock_path(file.path)))
+        made = plan(file, lock_beside(file))
     except PlanError as error:
         stopped = error
     known = topics(made) if made else frozenset()

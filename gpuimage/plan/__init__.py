@@ -116,7 +116,7 @@ def _frameworks(cuda: CudaChoice, lock: Lock | None) -> dict[str, str]:
 
 
 def _note_lock(draft: Draft, lock: Lock | None, resolution: Resolution) -> None:
-    name = lock_path(draft.file.path).name
+    name = lock_path(draft.file).name
     if lock is None:
         if not resolution.empty:
             draft.warn(
@@ -157,7 +157,7 @@ def prepare(file: SpecFile, policy: LockPolicy = "update") -> Plan:
     The first plan decides the index to ask; its answer may name versions that change a decision (an unpinned
     torch has another CUDA build than the tables' newest), so the plan is made once more with it.
     """
-    path = lock_path(file.path)
+    path = lock_path(file)
     lock = lock_beside(file)
     first = plan(file, lock)
     if first.resolution.empty:

@@ -71,7 +71,7 @@ def _platform(draft: Draft) -> str | None:
 def _installs(draft: Draft, want: Wanted, stages: Sequence[Stage], venv: str | None) -> list[Step]:
     steps: list[Step] = []
     if want.lines or want.files or want.local:
-        name = lock_path(draft.file.path).name
+        name = lock_path(draft.file).name
         steps.append(
             InstallLock(
                 name,
@@ -155,7 +155,7 @@ def _builder(draft: Draft, cuda: CudaChoice, arch: ArchList, lock: Lock | None) 
     if against_torch:
         steps.append(
             InstallLock(
-                lock_path(draft.file.path).name,
+                lock_path(draft.file).name,
                 "the extension is compiled against the very torch that ships",
             )
         )

@@ -87,7 +87,7 @@ def _files(report: BuildReport) -> Mapping[str, str | None]:
         "Dockerfile": rendered.dockerfile if rendered else None,
         # BuildKit takes it for a Dockerfile of this name, wherever the context is.
         "Dockerfile.dockerignore": rendered.dockerignore if rendered else None,
-        lock_path(report.spec.path).name: plan.lock.text() if plan and plan.lock else None,
+        lock_path(report.spec).name: plan.lock.text() if plan and plan.lock else None,
     }
 
 

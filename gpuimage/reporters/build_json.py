@@ -135,7 +135,7 @@ def _lock(report: BuildReport) -> dict[str, Any] | None:
     if lock is None:
         return None
     return {
-        "file": lock_path(report.spec.path).name,
+        "file": lock_path(report.spec).name,
         "resolved": lock.resolved,
         "inputs": lock.digest,
         "download": lock.download_bytes,

@@ -9,9 +9,8 @@ from gpuimage.units import size
 
 def lock_text(plan: Plan) -> str:
     """One line, ending in a line break: where the lock is, how many wheels it holds, what they weigh and how old it is."""
-    path = plan.spec.path
     if plan.lock is None:
-        return f"{path}: nothing to lock\n"
+        return f"{plan.spec.path}: nothing to lock\n"
     lock = plan.lock
     wheels = f"{len(lock.packages)} wheels, {size(lock.download_bytes)} to download"
-    return f"{lock_path(path)}: {wheels}, resolved {lock.resolved}\n"
+    return f"{lock_path(plan.spec)}: {wheels}, resolved {lock.resolved}\n"

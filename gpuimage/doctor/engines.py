@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from gpuimage.doctor.host import Host, quoted
 from gpuimage.doctor.types import Line
-from gpuimage.engine import NAMES, Health, prune_command, required_disk, survey
+from gpuimage.engine import Health, candidates, prune_command, required_disk, survey
 from gpuimage.tables import (
     SizeFact,
     Unknown,
@@ -38,8 +38,7 @@ class Engines(Struct, frozen=True):
 
 def ask_engines(engine: str, host: str | None) -> Engines:
     """Ask one engine, or with "auto" all of them; `host` is a docker daemon's address, and then only docker is asked."""
-    names = ("docker",) if engine == "auto" and host else NAMES[1:] if engine == "auto" else (engine,)
-    asked = {name: survey(name, host=host) for name in names}
+    asked = {name: survey(name, host=host) for name in candidates(engine, host)}
     return Engines(asked, next((health for health in asked.values() if health.available), None))
 
 

@@ -2,7 +2,7 @@
 
 from gpuimage.engine.disk import check_disk, prune_command, required_disk
 from gpuimage.engine.lines import step_text
-from gpuimage.engine.select import NAMES, select_engine, survey
+from gpuimage.engine.select import NAMES, candidates, select_engine, survey
 from gpuimage.engine.types import (
     BuildEvent,
     BuildRequest,
@@ -29,6 +29,7 @@ __all__ = [
     "OnEvent",
     "RunResult",
     "Trouble",
+    "candidates",
     "check_disk",
     "ignore_event",
     "prune_command",

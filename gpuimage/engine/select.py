@@ -18,8 +18,7 @@ def select_engine(name: str = "auto", *, host: str | None = None) -> Engine:
     `host` is a docker daemon's address; given, "auto" tries no other engine. Raises UnavailableError with
     what was tried and one fix each, SpecError for a name that is none.
     """
-    _check(name)
-    wanted = ("docker",) if name == "auto" and host else NAMES[1:] if name == "auto" else (name,)
+    wanted = candidates(name, host)
     tried: list[tuple[str, str, str]] = []
     for candidate in wanted:
         for engine in _make(candidate, host, tried):
@@ -34,6 +33,14 @@ def select_engine(name: str = "auto", *, host: str | None = None) -> Engine:
         why="\n       ".join(f"{engine}: {problem}" for engine, problem, _hint in tried),
         hint="\n       ".join(f"{engine}: {hint}" for engine, _problem, hint in tried if hint),
     )
+
+
+def candidates(name: str, host: str | None = None) -> tuple[str, ...]:
+    """The engines that a name stands for, in the order in which they are tried; SpecError for a name that is none."""
+    _check(name)
+    if name != "auto":
+        return (name,)
+    return ("docker",) if host else NAMES[1:]
 
 
 def survey(name: str, *, host: str | None = None) -> Health:

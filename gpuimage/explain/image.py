@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from gpuimage.arch import ComputeCapability
 from gpuimage.examine import Examination
-from gpuimage.explain.types import Cause, Diagnosis, archs_about
+from gpuimage.explain.types import Cause, Diagnosis, archs_about, lacking_capability
 from gpuimage.inspect import Closure, Coverage, Inspection, closure, coverage, shares
 from gpuimage.tables import TorchRelease, torch_release
 
@@ -365,8 +365,7 @@ def _variable(*names: str) -> Callable[[_Image, Diagnosis], Iterator[Cause]]:
 
 def _blamed(name: str, value: str, one: Diagnosis) -> bool:
     if name == "NVIDIA_DRIVER_CAPABILITIES":
-        wanted = "compute" if one.error.id == "jit-compiler-missing" else "utility"
-        return value != "all" and wanted not in value.split(",")
+        return lacking_capability(one, value) is not None
     if name == "NVIDIA_REQUIRE_CUDA":
         return (one.named.condition or "") in value
     return value != "all"

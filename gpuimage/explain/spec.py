@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from gpuimage.arch import ComputeCapability
 from gpuimage.explain.case import Case
 from gpuimage.explain.gpu_causes import GPU_CAUSES
-from gpuimage.explain.types import Cause, Diagnosis
+from gpuimage.explain.types import Cause, Diagnosis, lacking_capability
 from gpuimage.explain.wheel_causes import WHEEL_CAUSES
 from gpuimage.lock import Lock
 from gpuimage.spec import SpecFile
@@ -69,9 +69,8 @@ def _stub(case: Case, one: Diagnosis) -> Iterator[Cause]:
 
 
 def _capabilities(case: Case, one: Diagnosis) -> Iterator[Cause]:
-    wanted = "compute" if one.error.id == "jit-compiler-missing" else "utility"
     for key, value in case.environment("NVIDIA_DRIVER_CAPABILITIES"):
-        if value != "all" and wanted not in value.split(","):
+        if wanted := lacking_capability(one, value):
             yield case.cause(
                 key, f"the toolkit brings no library of `{wanted}`", f'{key}: "{value},{wanted}"'
             )

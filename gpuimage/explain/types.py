@@ -70,6 +70,12 @@ class Diagnosis(Struct, frozen=True):
     image: tuple[Cause, ...] = ()
 
 
+def lacking_capability(one: Diagnosis, value: str) -> str | None:
+    """The driver capability that an error is about, where a value of NVIDIA_DRIVER_CAPABILITIES lacks it."""
+    wanted = "compute" if one.error.id == "jit-compiler-missing" else "utility"
+    return None if value == "all" or wanted in value.split(",") else wanted
+
+
 def archs_about(
     one: Diagnosis, found: Sequence[Diagnosis], targets: tuple[ComputeCapability, ...]
 ) -> tuple[ComputeCapability, ...]:

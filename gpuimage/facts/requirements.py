@@ -135,6 +135,15 @@ def entries(text: str) -> Iterator[tuple[int, str]]:
         start, joined = 0, ""
 
 
+def option(entry: str) -> tuple[str, str]:
+    """An option of a requirements file and its value: `--index-url=URL`, `-r other.txt`, `-rother.txt`."""
+    if entry.startswith("--"):
+        name, _, value = entry.replace("=", " ", 1).partition(" ")
+    else:
+        name, value = entry[:2], entry[2:]
+    return name, value.strip()
+
+
 class Requirements:
     """A requirements file, read as pip does: names, indexes, other files."""
 
@@ -158,12 +167,7 @@ class Requirements:
                 self.wanted.append(replace(one, file=self.file, locked=hashes))
 
     def _option(self, entry: str, read: Reader, directory: str, depth: int) -> None:
-        name, _, value = (
-            entry.replace("=", " ", 1).partition(" ")
-            if entry.startswith("--")
-            else (entry[:2], "", entry[2:])
-        )
-        value = value.strip()
+        name, value = option(entry)
         if name in ("-i", "--index-url"):
             self.index = value
         elif name in ("--extra-index-url", "-f", "--find-links"):

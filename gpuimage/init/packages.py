@@ -197,7 +197,7 @@ def _not_as_file(notes: Notes, lines: list[Line], options: list[Line]) -> str | 
     if notes.get(("requirements",)) or notes.get(("lock",)):
         return "a spec takes one such file or a lock"
     if any(option.text.startswith(("-r", "--requirement")) for option in options):
-        return "it names other files, which the plan does not read"
+        return "it names other files"
     taken = {canonicalize_name(found.name) for text in notes.get(("wheels",), []) if (found := named(text))}
     for line in lines:
         parsed = named(_HASHES.sub("", line.text).strip())

@@ -11,12 +11,11 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from gpuimage.facts.requirements import entries
+from gpuimage.facts.requirements import entries, option
 from gpuimage.lock import packages_of_pylock, packages_of_uv_lock
 from gpuimage.plan.draft import Draft
 
 _LOCAL = re.compile(r"^(\./|\.\./|/).*|(?!.*://).*\.whl$")
-_OTHER = re.compile(r"(?:-r|--requirement)[ =]?\s*(\S+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +97,6 @@ def _requirement_files(draft: Draft, name: str) -> dict[Path, str]:
             raise draft.error(what, "requirements", why=error.strerror, hint=hint) from error
         except UnicodeDecodeError as error:
             raise draft.error(what, "requirements", why="it is not UTF-8", hint="save it as UTF-8") from error
-        left += [path.parent / found[1] for _, entry in entries(text) if (found := _OTHER.match(entry))]
+        options = (option(entry) for _, entry in entries(text) if entry.startswith("-"))
+        left += [path.parent / value for kind, value in options if kind in ("-r", "--requirement")]
     return texts
